@@ -1,0 +1,20 @@
+// Package budget is permission to use something bounded: bytes, slots, time and goroutines.
+//
+// # Guarantees
+//
+// A grant is given in order of asking and never exceeds the capacity; waiting ends with the context. A retry ends
+// with its attempts or its context, whichever is first. A deadline is a minimum rate plus a floor, so that a starved
+// host is slow and not broken (D18). A task that panics is counted, logged and recovered, never fatal (D12).
+//
+// # Not its job
+//
+// What is retried and what a class of error means: that is the caller's and package status'.
+//
+// # Concurrency
+//
+// All types are safe for concurrent use.
+//
+// # Entry points
+//
+// [Bytes], [Retry.Do], [WithDeadline], [Tasks.Go].
+package budget

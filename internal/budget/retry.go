@@ -1,0 +1,59 @@
+package budget
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"tidemark/internal/status"
+)
+
+// Retry is how often and how patiently a call is repeated. The pause doubles from Base to Max, with full jitter.
+type Retry struct {
+	Attempts int           // at least 1
+	Base     time.Duration // first pause, at most
+	Max      time.Duration // longest pause, at most
+}
+
+// Do calls op until it succeeds, fails with a class that is not retryable, has been tried Attempts times, or ctx ends.
+// The attempt counts from 1. The error is that of the last attempt.
+func (r Retry) Do(ctx context.Context, op func(ctx context.Context, attempt int) error) error {
+	for attempt := 1; ; attempt++ {
+		err := op(ctx, attempt)
+		if err == nil || !status.Of(err).Retryable() || attempt >= r.Attempts || ctx.Err() != nil {
+			return err
+		}
+		pause := min(r.Base<<min(attempt-1, 20), r.Max)
+		if !Sleep(ctx, rand.N(pause+1)) {
+			return err
+		}
+	}
+}
+
+// Sleep waits for d or for the end of ctx; it reports whether the whole of d passed.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Pace is the slowest progress that still counts as progress: a floor plus the time the bytes take at MinRate (D18).
+type Pace struct {
+	Floor   time.Duration
+	MinRate int64 // bytes per second, > 0
+}
+
+// For is the time that n bytes may take.
+func (p Pace) For(n int64) time.Duration {
+	return p.Floor + time.Duration(float64(n)/float64(p.MinRate)*float64(time.Second))
+}
+
+// WithDeadline bounds ctx by the pace for n bytes. The caller must call cancel.
+func (p Pace) WithDeadline(ctx context.Context, n int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, p.For(n))
+}

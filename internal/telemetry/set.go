@@ -1,0 +1,165 @@
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+)
+
+// Prefix starts the Prometheus name of every series.
+const Prefix = "tidemark_"
+
+// Set is the metrics of one plugin instance.
+type Set struct {
+	registry *prometheus.Registry
+}
+
+// NewSet makes an empty set.
+func NewSet() *Set { return &Set{registry: prometheus.NewRegistry()} }
+
+// Counter is a number that only grows.
+type Counter struct{ c prometheus.Counter }
+
+// Inc adds one.
+func (c Counter) Inc() { c.c.Inc() }
+
+// Add adds n, which must not be negative.
+func (c Counter) Add(n int64) { c.c.Add(float64(n)) }
+
+// Gauge is a number that moves both ways.
+type Gauge struct{ g prometheus.Gauge }
+
+// Set replaces the value.
+func (g Gauge) Set(v float64) { g.g.Set(v) }
+
+// Add adds v, which may be negative.
+func (g Gauge) Add(v float64) { g.g.Add(v) }
+
+// Histogram is a distribution.
+type Histogram struct{ h prometheus.Observer }
+
+// Observe records one value, in the unit of the metric's name.
+func (h Histogram) Observe(v float64) { h.h.Observe(v) }
+
+// Counter registers a counter. The name is <subsystem>_<noun>_<unit>_total without the prefix.
+// A name registered twice is a programming error and panics.
+func (s *Set) Counter(name, help string) Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: Prefix + name, Help: help})
+	s.registry.MustRegister(c)
+	return Counter{c}
+}
+
+// Counters registers one counter per value of a label, all of which exist from the start.
+func (s *Set) Counters(name, help, label string, values ...string) map[string]Counter {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: Prefix + name, Help: help}, []string{label})
+	s.registry.MustRegister(v)
+	out := make(map[string]Counter, len(values))
+	for _, value := range values {
+		out[value] = Counter{v.WithLabelValues(value)}
+	}
+	return out
+}
+
+// Gauge registers a gauge.
+func (s *Set) Gauge(name, help string) Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: Prefix + name, Help: help})
+	s.registry.MustRegister(g)
+	return Gauge{g}
+}
+
+// GaugeFunc registers a gauge whose value is asked for when it is read. f must be fast and must not block.
+func (s *Set) GaugeFunc(name, help string, f func() float64) {
+	s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: Prefix + name, Help: help}, f))
+}
+
+// GaugeVec registers a family of gauges whose label values come and go (tables, partitions).
+func (s *Set) GaugeVec(name, help string, labels ...string) *GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: Prefix + name, Help: help}, labels)
+	s.registry.MustRegister(v)
+	return &GaugeVec{v}
+}
+
+// GaugeVec is a family of gauges.
+type GaugeVec struct{ v *prometheus.GaugeVec }
+
+// With returns the gauge of these label values, making it if need be.
+func (v *GaugeVec) With(values ...string) Gauge { return Gauge{v.v.WithLabelValues(values...)} }
+
+// Forget removes the gauge of these label values.
+func (v *GaugeVec) Forget(values ...string) { v.v.DeleteLabelValues(values...) }
+
+// Seconds are histogram buckets for latencies, from 1 ms to about 2 min.
+var Seconds = prometheus.ExponentialBuckets(0.001, 2, 18)
+
+// Histogram registers a histogram with the given upper bounds.
+func (s *Set) Histogram(name, help string, buckets []float64) Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: Prefix + name, Help: help, Buckets: buckets})
+	s.registry.MustRegister(h)
+	return Histogram{h}
+}
+
+// Sample is one number of a snapshot. Labels is "" or "k=v,k=v" in label order.
+type Sample struct {
+	Name   string
+	Labels string
+	Value  float64
+}
+
+// Snapshot returns all series, sorted by name and labels. A histogram gives <name>_count and <name>_sum.
+func (s *Set) Snapshot() ([]Sample, error) {
+	families, err := s.registry.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("gather metrics: %w", err)
+	}
+	var out []Sample
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			labels := labelText(m.GetLabel())
+			switch f.GetType() {
+			case dto.MetricType_COUNTER:
+				out = append(out, Sample{f.GetName(), labels, m.GetCounter().GetValue()})
+			case dto.MetricType_GAUGE:
+				out = append(out, Sample{f.GetName(), labels, m.GetGauge().GetValue()})
+			case dto.MetricType_HISTOGRAM:
+				h := m.GetHistogram()
+				out = append(out, Sample{f.GetName() + "_count", labels, float64(h.GetSampleCount())},
+					Sample{f.GetName() + "_sum", labels, h.GetSampleSum()})
+			}
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		if out[i].Name != out[j].Name {
+			return out[i].Name < out[j].Name
+		}
+		return out[i].Labels < out[j].Labels
+	})
+	return out, nil
+}
+
+func labelText(pairs []*dto.LabelPair) string {
+	parts := make([]string, len(pairs))
+	for i, p := range pairs {
+		parts[i] = p.GetName() + "=" + p.GetValue()
+	}
+	return strings.Join(parts, ",")
+}
+
+// WriteText writes all series in the Prometheus text format.
+func (s *Set) WriteText(w io.Writer) error {
+	families, err := s.registry.Gather()
+	if err != nil {
+		return fmt.Errorf("gather metrics: %w", err)
+	}
+	enc := expfmt.NewEncoder(w, expfmt.NewFormat(expfmt.TypeTextPlain))
+	for _, f := range families {
+		if err := enc.Encode(f); err != nil {
+			return fmt.Errorf("write metric %s: %w", f.GetName(), err)
+		}
+	}
+	return nil
+}
