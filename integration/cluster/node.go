@@ -1,0 +1,186 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const log4j = `<?xml version="1.0" encoding="UTF-8"?>
+<Configuration status="WARN"><Appenders><Console name="out" target="%s"><PatternLayout pattern="[%%d] %%p %%m (%%c)%%n"/></Console></Appenders>
+<Loggers><Root level="%s"><AppenderRef ref="out"/></Root><Logger name="io.tidemark" level="DEBUG"/></Loggers></Configuration>
+`
+
+func (n *Node) format() error {
+	for _, d := range append([]string{n.dir}, n.LogDirs...) {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	c := n.cluster
+	if err := os.WriteFile(filepath.Join(c.options.Dir, "log4j2.xml"), fmt.Appendf(nil, log4j, "SYSTEM_OUT", "INFO"), 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(c.options.Dir, "log4j2-tools.xml"), fmt.Appendf(nil, log4j, "SYSTEM_ERR", "WARN"), 0o644); err != nil {
+		return err
+	}
+	if err := n.WriteProperties(nil); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	_, err := c.Tool(ctx, "kafka.tools.StorageTool", "format", "-t", c.id, "-c", n.PropertiesFile())
+	return err
+}
+
+// PropertiesFile is the node's server.properties.
+func (n *Node) PropertiesFile() string { return filepath.Join(n.dir, "server.properties") }
+
+// LogFile is what the broker printed, over all its lives.
+func (n *Node) LogFile() string { return filepath.Join(n.dir, "server.log") }
+
+// Dir is the node's directory.
+func (n *Node) Dir() string { return n.dir }
+
+// WriteProperties writes server.properties; changes replace or, when empty, remove properties for this node.
+func (n *Node) WriteProperties(changes map[string]string) error {
+	p := n.cluster.properties(n)
+	for k, v := range changes {
+		if v == "" {
+			delete(p, k)
+		} else {
+			p[k] = v
+		}
+	}
+	return writeProperties(n.PropertiesFile(), p)
+}
+
+// Start starts the broker and waits until it serves.
+func (n *Node) Start(ctx context.Context) error {
+	if err := n.launch(); err != nil {
+		return err
+	}
+	return n.AwaitReady(ctx)
+}
+
+// launch starts the process.
+func (n *Node) launch() error {
+	log, err := os.OpenFile(n.LogFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	info, err := log.Stat()
+	if err != nil {
+		return err
+	}
+	n.from = int(info.Size())
+	o := n.cluster.options
+	args := []string{"-Xmx" + o.Heap, "-Xms" + o.Heap, "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:+ExplicitGCInvokesConcurrent",
+		"-Dkafka.logs.dir=" + n.dir, "-Djava.io.tmpdir=" + n.dir, "-Dlog4j2.configurationFile=" + filepath.Join(o.Dir, "log4j2.xml")}
+	args = append(args, o.JVMArgs...)
+	args = append(args, "-cp", n.cluster.libs+"/*", "kafka.Kafka", n.PropertiesFile())
+	cmd := exec.Command(o.Java, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start broker %d: %w", n.ID, err)
+	}
+	ended := make(chan struct{})
+	n.mu.Lock()
+	n.cmd, n.ended = cmd, ended
+	n.mu.Unlock()
+	go func() { _ = cmd.Wait(); close(ended) }()
+	return nil
+}
+
+// AwaitReady waits until the broker says it has started.
+func (n *Node) AwaitReady(ctx context.Context) error {
+	for {
+		if strings.Contains(n.LifeLog(), "Kafka Server started") {
+			return nil
+		}
+		select {
+		case <-n.ended:
+			return fmt.Errorf("broker %d ended while starting:\n%s", n.ID, n.LogTail(40))
+		case <-ctx.Done():
+			return fmt.Errorf("broker %d is not ready: %w\n%s", n.ID, ctx.Err(), n.LogTail(40))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// AwaitEnd waits until the process is gone by itself.
+func (n *Node) AwaitEnd(ctx context.Context) error {
+	select {
+	case <-n.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("broker %d still runs: %w\n%s", n.ID, ctx.Err(), n.LogTail(40))
+	}
+}
+
+// LifeLog is what the broker printed since it was last started.
+func (n *Node) LifeLog() string { return n.Log()[n.from:] }
+
+// Log is everything the broker printed.
+func (n *Node) Log() string { b, _ := os.ReadFile(n.LogFile()); return string(b) }
+
+// LogTail is the last lines of the log.
+func (n *Node) LogTail(lines int) string {
+	all := strings.Split(strings.TrimSpace(n.Log()), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// Alive reports whether the process runs.
+func (n *Node) Alive() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return false
+	}
+	select {
+	case <-n.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// PID is the broker's process id, 0 when it does not run.
+func (n *Node) PID() int {
+	if !n.Alive() {
+		return 0
+	}
+	return n.cmd.Process.Pid
+}
+
+// Kill ends the broker with SIGKILL and waits until it is gone.
+func (n *Node) Kill() { n.signal(syscall.SIGKILL, time.Minute) }
+
+// Stop ends the broker politely, after d by force. It reports whether it ended by itself.
+func (n *Node) Stop(d time.Duration) bool {
+	if n.signal(syscall.SIGTERM, d) {
+		return true
+	}
+	n.Kill()
+	return false
+}
+
+func (n *Node) signal(s syscall.Signal, d time.Duration) bool {
+	if !n.Alive() {
+		return true
+	}
+	_ = syscall.Kill(n.cmd.Process.Pid, s)
+	select {
+	case <-n.ended:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
