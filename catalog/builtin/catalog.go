@@ -26,6 +26,7 @@ type Config struct {
 // Catalog is the built-in catalog of one store.
 type Catalog struct {
 	store   objectstore.Store
+	mode    Mode
 	groups  pointer
 	other   pointer // of the mode that is not ours: a store must not be used in both
 	names   *names
@@ -49,7 +50,7 @@ func Open(store objectstore.Store, cfg Config, log *slog.Logger) (*Catalog, erro
 		}
 	}
 	return &Catalog{
-		store: store, groups: groups, other: other, names: &names{store: store, groups: groups},
+		store: store, mode: cfg.Mode, groups: groups, other: other, names: &names{store: store, groups: groups},
 		reading: cfg.Reading, log: log,
 	}, nil
 }
@@ -126,7 +127,7 @@ func (c *Catalog) view(ctx context.Context, topic catalog.TopicID, s state) (*Gr
 			return nil, err
 		}
 		_, partition := meta.Partitioning()
-		g.Tables[catalog.Role(ref.Role)] = Table{Name: ref.Name, View: meta.View(), Schema: columns, Partition: partition, meta: meta}
+		g.Tables[catalog.Role(ref.Role)] = Table{Name: ref.Name, View: meta.View(catalog.TagProgress), Schema: columns, Partition: partition, meta: meta}
 	}
 	return g, nil
 }

@@ -32,9 +32,6 @@ const timestampColumn = "_kafka_timestamp"
 
 const defaultTargetFileSize = 256 << 20
 
-// layoutVersion is the version of the system columns and of the type map.
-const layoutVersion = 1
-
 func (s GroupSpec) validate() error {
 	if err := checkName("namespace", s.Namespace); err != nil {
 		return err
@@ -198,6 +195,6 @@ func tableProperties(spec GroupSpec, role catalog.Role) map[string]string {
 	if role == catalog.Main {
 		maps.Copy(p, spec.Properties)
 	}
-	maps.Copy(p, catalog.ClaimProperties(spec.Claim, layoutVersion))
+	maps.Copy(p, catalog.ClaimProperties(spec.Claim))
 	return p
 }

@@ -23,6 +23,8 @@ type Addition struct {
 	Properties map[string]string // set in the same update
 	Tag        string            // a tag moved to the new snapshot, kept for ever; "" for none
 	File       string            // URI of the new document, see [File]
+	// NotBeforeMs is a lower bound of the snapshot's time, besides the store's time and the table's last update.
+	NotBeforeMs int64
 }
 
 // Append derives the document that follows m: it writes the manifest and the manifest list of the new snapshot and returns the
@@ -166,7 +168,7 @@ func (s *stager) snapshot(ctx context.Context, manifests []lib.ManifestFile, a A
 		SnapshotID:       s.id,
 		ParentSnapshotID: parent,
 		SequenceNumber:   sequence,
-		TimestampMs:      max(storeTime.UnixMilli(), s.m.meta.LastUpdatedMillis()+1),
+		TimestampMs:      max(storeTime.UnixMilli(), s.m.meta.LastUpdatedMillis()+1, a.NotBeforeMs),
 		ManifestList:     uri,
 		Summary:          summary(head, a),
 		SchemaID:         &schemaID,

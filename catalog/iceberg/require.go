@@ -1,22 +1,19 @@
 package iceberg
 
 import (
-	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
+	"tidemark/catalog"
 	"tidemark/internal/status"
 )
-
-// None is the snapshot id of a ref that must not exist.
-const None int64 = -1
 
 // Requirement is what must hold of the table for a commit to happen: assert-table-uuid and two assert-ref-snapshot-id of the
 // Iceberg REST specification.
 type Requirement struct {
 	UUID  [16]byte
-	Head  int64  // snapshot of main, None if there is no main
+	Head  int64  // snapshot of main, catalog.None if there is no main
 	Tag   string // name of the pinned tag
-	TagAt int64  // its snapshot, None if there is no such tag
+	TagAt int64  // its snapshot, catalog.None if there is no such tag
 }
 
 // Require evaluates a requirement against the document. A failure is Conflict, in the words of the reference implementation.
@@ -24,7 +21,7 @@ func (m *Metadata) Require(r Requirement) error {
 	if got := m.meta.TableUUID(); got != uuid.UUID(r.UUID) {
 		return status.Errorf(status.Conflict, "Requirement failed: UUID does not match: expected %s != %s", got, uuid.UUID(r.UUID))
 	}
-	if err := m.requireRef("branch", table.MainBranch, r.Head); err != nil {
+	if err := m.requireRef("branch", catalog.BranchMain, r.Head); err != nil {
 		return err
 	}
 	return m.requireRef("tag", r.Tag, r.TagAt)
@@ -35,20 +32,20 @@ func (m *Metadata) requireRef(kind, name string, want int64) error {
 	switch {
 	case got == want:
 		return nil
-	case want == None:
+	case want == catalog.None:
 		return status.Errorf(status.Conflict, "Requirement failed: %s %s was created concurrently", kind, name)
-	case got == None:
+	case got == catalog.None:
 		return status.Errorf(status.Conflict, "Requirement failed: branch or tag %s is missing, expected %d", name, want)
 	}
 	return status.Errorf(status.Conflict, "Requirement failed: %s %s has changed: expected id %d != %d", kind, name, want, got)
 }
 
-// ref is the snapshot a branch or tag names, None if there is none.
+// ref is the snapshot a branch or tag names, catalog.None if there is none.
 func (m *Metadata) ref(name string) int64 {
 	for n, ref := range m.meta.Refs() {
 		if n == name {
 			return ref.SnapshotID
 		}
 	}
-	return None
+	return catalog.None
 }
