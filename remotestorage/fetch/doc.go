@@ -1,0 +1,28 @@
+// Package fetch is ranges of stored segments served from a store through a bounded cache.
+//
+// # Guarantees
+//
+// Bytes handed out are those that were copied: every chunk is checked against its CRC32C before a byte of it leaves this
+// package, and a stream delivers exactly the range it was opened for or fails; it never ends early. An object that is
+// missing is NotFound; one that is short or damaged is Corrupt and the error names key, range, expected and actual.
+//
+// A chunk or sidecar that several readers want at once is read once. Failures are never kept: the next reader asks the
+// store again. When a reader gives up, bytes that are already on their way still land in the cache, because the broker
+// drops the result of a read that took too long and asks again for the same offset.
+//
+// Memory for chunks and sidecars comes from two budgets. When one is used up, the least recently used entries go; when
+// nothing can go, readers wait until their context ends.
+//
+// # Not its job
+//
+// Retries (the store given to it makes them), Kafka semantics, deletion.
+//
+// # Concurrency
+//
+// A [Fetcher] and a [Segment] are safe for concurrent use, a [Stream] belongs to one goroutine at a time. Loads run in
+// tasks of the fetcher, which [Fetcher.Close] ends. There is one lock per cache; nothing blocks while it is held.
+//
+// # Entry points
+//
+// [New], [Fetcher.Sidecar], [Fetcher.Open], [Fetcher.Segment].
+package fetch

@@ -1,0 +1,252 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tidemark/internal/objectstore"
+	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
+	"tidemark/remotestorage/stored"
+)
+
+// memory is a store of fixed objects that counts reads and can be made to wait or fail.
+type memory struct {
+	objectstore.Reader
+	mu      sync.Mutex
+	objects map[string][]byte
+	reads   map[string]int
+	heads   int
+	before  func(ctx context.Context, key string) error // called without the lock
+}
+
+func (m *memory) ReadRange(ctx context.Context, key string, dst []byte, offset int64) error {
+	m.mu.Lock()
+	m.reads[key]++
+	data, ok := m.objects[key]
+	before := m.before
+	m.mu.Unlock()
+	if before != nil {
+		if err := before(ctx, key); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return status.Errorf(status.NotFound, "object %s is absent", key)
+	}
+	if offset+int64(len(dst)) > int64(len(data)) {
+		return objectstore.ShortRange(key, offset, len(dst), int64(len(data)))
+	}
+	copy(dst, data[offset:])
+	return nil
+}
+
+func (m *memory) Head(_ context.Context, key string) (objectstore.Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heads++
+	data, ok := m.objects[key]
+	if !ok {
+		return objectstore.Info{}, status.Errorf(status.NotFound, "object %s is absent", key)
+	}
+	return objectstore.Info{Key: key, Size: int64(len(data))}, nil
+}
+
+func (m *memory) count(key string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reads[key]
+}
+
+func (m *memory) set(before func(ctx context.Context, key string) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before = before
+}
+
+// put stores a segment of n bytes in chunks of the smallest size.
+func (m *memory) put(t testing.TB, segment byte, n int) (Ref, []byte) {
+	t.Helper()
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(i*13+i>>9) ^ segment
+	}
+	c := stored.NewChunker(stored.MinChunkSize)
+	c.Write(data)
+	chunks, whole := c.Finish()
+	id := stored.Identity{TopicID: [16]byte{1}, Partition: 2, SegmentID: [16]byte{segment}, BaseOffset: 100}
+	side, err := stored.EncodeSidecar(stored.Manifest{Identity: id, Topic: "t", EndOffset: 199, Map: chunks}, []stored.Content{
+		{Kind: stored.OffsetIndex, Bytes: []byte("offsets")}, {Kind: stored.TimestampIndex},
+		{Kind: stored.ProducerSnapshot}, {Kind: stored.LeaderEpochs, Bytes: []byte("epochs")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, sidecar := id.Keys()
+	m.mu.Lock()
+	m.objects[log], m.objects[sidecar] = data, side
+	m.mu.Unlock()
+	custom := stored.Metadata{Size: int64(n), CRC: whole, SidecarSize: int32(len(side)), SidecarCRC: stored.CRC(side)}.Encode()
+	return Ref{Identity: id, Size: int64(n), Custom: custom}, data
+}
+
+func setup(t testing.TB, change func(*Config)) (*memory, *Fetcher) {
+	t.Helper()
+	m := &memory{objects: map[string][]byte{}, reads: map[string]int{}}
+	cfg := DefaultConfig()
+	if change != nil {
+		change(&cfg)
+	}
+	f := New(cfg, m, Deps{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Metrics: telemetry.NewSet()})
+	t.Cleanup(func() {
+		if !f.Close(10 * time.Second) {
+			t.Error("loads did not end")
+		}
+	})
+	return m, f
+}
+
+func deadline(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestSidecarIsReadOnce(t *testing.T) {
+	m, f := setup(t, nil)
+	ref, _ := m.put(t, 1, 1000)
+	_, key := ref.Keys()
+	for range 3 {
+		s, err := f.Sidecar(deadline(t), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := s.Index(stored.OffsetIndex); !ok || string(p) != "offsets" {
+			t.Errorf("offset index %q, %v", p, ok)
+		}
+	}
+	if m.count(key) != 1 || m.heads != 0 {
+		t.Errorf("%d reads and %d heads, want 1 and 0", m.count(key), m.heads)
+	}
+}
+
+func TestSidecarWithoutCustomMetadata(t *testing.T) {
+	m, f := setup(t, nil)
+	ref, _ := m.put(t, 1, 1000)
+	ref.Custom = nil
+	for range 2 {
+		if _, err := f.Sidecar(deadline(t), ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.heads != 1 {
+		t.Errorf("%d heads, want 1", m.heads)
+	}
+}
+
+// What the caller knows and what is stored must agree; the error names the object and both sides.
+func TestSidecarMustMatch(t *testing.T) {
+	cases := map[string]func(*Ref, *memory){
+		"size":      func(r *Ref, _ *memory) { r.Size++ },
+		"custom":    func(r *Ref, _ *memory) { r.Custom = append([]byte(nil), r.Custom...); r.Custom[9] ^= 1 },
+		"other crc": func(r *Ref, _ *memory) { r.Custom = other(t, r.Custom, func(m *stored.Metadata) { m.SidecarCRC++ }) },
+		"log size":  func(r *Ref, _ *memory) { r.Custom = other(t, r.Custom, func(m *stored.Metadata) { m.Size++ }) },
+		"bigger":    func(r *Ref, _ *memory) { r.Custom = other(t, r.Custom, func(m *stored.Metadata) { m.SidecarSize++ }) },
+		"huge": func(r *Ref, _ *memory) {
+			r.Custom = other(t, r.Custom, func(m *stored.Metadata) { m.SidecarSize = 1<<31 - 1 })
+		},
+		"smaller":   func(r *Ref, _ *memory) { r.Custom = other(t, r.Custom, func(m *stored.Metadata) { m.SidecarSize-- }) },
+		"byte flip": func(r *Ref, m *memory) { _, k := r.Keys(); m.objects[k][3] ^= 1 },
+		"cut":       func(r *Ref, m *memory) { _, k := r.Keys(); m.objects[k] = m.objects[k][:20] },
+		"empty":     func(r *Ref, m *memory) { _, k := r.Keys(); m.objects[k] = nil; r.Custom = nil },
+		"another's": func(r *Ref, m *memory) {
+			_, k := r.Keys()
+			r2, _ := m.put(t, 9, 1000)
+			_, k2 := r2.Keys()
+			m.objects[k], r.Custom = m.objects[k2], nil
+		},
+	}
+	for name, damage := range cases {
+		t.Run(name, func(t *testing.T) {
+			m, f := setup(t, nil)
+			ref, _ := m.put(t, 1, 1000)
+			damage(&ref, m)
+			_, err := f.Sidecar(deadline(t), ref)
+			_, key := ref.Keys()
+			if !status.Is(err, status.Corrupt) || !strings.Contains(err.Error(), key) {
+				t.Errorf("got %v (%v), want Corrupt naming %s", err, status.Of(err), key)
+			}
+		})
+	}
+}
+
+func other(t *testing.T, custom []byte, change func(*stored.Metadata)) []byte {
+	m, err := stored.DecodeMetadata(custom)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&m)
+	return m.Encode()
+}
+
+func TestMissingObjectsAreNotFound(t *testing.T) {
+	m, f := setup(t, nil)
+	ref, _ := m.put(t, 1, 1000)
+	log, sidecar := ref.Keys()
+	delete(m.objects, log)
+	s, _, err := f.Open(deadline(t), ref, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Next(deadline(t), make([]byte, 10)); !status.Is(err, status.NotFound) {
+		t.Errorf("log object: %v, want NotFound", err)
+	}
+	ref2, _ := m.put(t, 2, 10)
+	_, sidecar = ref2.Keys()
+	delete(m.objects, sidecar)
+	for _, custom := range [][]byte{ref2.Custom, nil} {
+		ref2.Custom = custom
+		if _, err := f.Sidecar(deadline(t), ref2); !status.Is(err, status.NotFound) {
+			t.Errorf("sidecar: %v, want NotFound", err)
+		}
+	}
+}
+
+func TestDamagedChunkIsNamed(t *testing.T) {
+	m, f := setup(t, nil)
+	ref, data := m.put(t, 1, 3*stored.MinChunkSize)
+	log, _ := ref.Keys()
+	bad := bytes.Clone(data)
+	bad[stored.MinChunkSize+5] ^= 0x10
+	m.objects[log] = bad
+	s, err := f.Segment(deadline(t), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, 10)
+	if err := s.Read(deadline(t), p, 5); err != nil {
+		t.Errorf("intact chunk: %v", err)
+	}
+	err = s.Read(deadline(t), p, stored.MinChunkSize+100)
+	if !status.Is(err, status.Corrupt) || !strings.Contains(err.Error(), log) || !strings.Contains(err.Error(), "[65536, 131072)") {
+		t.Errorf("damaged chunk: %v, want Corrupt with key and range", err)
+	}
+	m.mu.Lock()
+	m.objects[log] = data[:stored.MinChunkSize+1]
+	m.mu.Unlock()
+	if err = s.Read(deadline(t), p, stored.MinChunkSize+100); !status.Is(err, status.Corrupt) || !strings.Contains(err.Error(), log) {
+		t.Errorf("cut object: %v, want Corrupt", err)
+	}
+	m.mu.Lock()
+	m.objects[log] = data // repaired: the failure was not kept
+	m.mu.Unlock()
+	if err = s.Read(deadline(t), p, stored.MinChunkSize+100); err != nil || !bytes.Equal(p, data[stored.MinChunkSize+100:][:10]) {
+		t.Errorf("repaired: %v", err)
+	}
+}
