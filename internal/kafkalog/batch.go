@@ -97,8 +97,8 @@ func ParseBatch(raw []byte, pos int64) (Batch, error) {
 	if base := b.BaseOffset(); base < 0 || delta < 0 || base > math.MaxInt64-1-int64(delta) {
 		return Batch{}, b.corrupt("last offset delta %d does not fit the base offset", delta)
 	}
-	if b.Count() < 0 {
-		return Batch{}, b.corrupt("record count %d is negative", b.Count())
+	if b.Count() < 0 || b.LeaderEpoch() < -1 {
+		return Batch{}, b.corrupt("record count %d or leader epoch %d is negative", b.Count(), b.LeaderEpoch())
 	}
 	return b, nil
 }

@@ -63,7 +63,7 @@ func drawBytes(label string) *rapid.Generator[[]byte] {
 		case 1:
 			return []byte{}
 		case 2:
-			return bytes.Repeat([]byte(rapid.StringN(1, 8, 16).Draw(t, label)), rapid.IntRange(1, 2000).Draw(t, label+" times"))
+			return bytes.Repeat([]byte(rapid.StringN(1, 8, 16).Draw(t, label)), rapid.IntRange(1, 400).Draw(t, label+" times"))
 		}
 		return rapid.SliceOfN(rapid.Byte(), 1, 64).Draw(t, label)
 	})
@@ -74,7 +74,7 @@ func drawBatch(t *rapid.T, base int64) logtest.Batch {
 		Base:          base,
 		LeaderEpoch:   rapid.Int32Range(-1, 9).Draw(t, "epoch"),
 		Codec:         rapid.SampledFrom(codecs).Draw(t, "codec"),
-		Split:         rapid.SampledFrom([]int{0, 0, 100, 70000}).Draw(t, "split"),
+		Split:         rapid.SampledFrom([]int{0, 0, 1000, 70000}).Draw(t, "split"),
 		Transactional: rapid.Bool().Draw(t, "transactional"),
 		LogAppendTime: rapid.SampledFrom([]int64{0, 0, 1_700_000_000_000}).Draw(t, "append time"),
 		DeleteHorizon: rapid.SampledFrom([]int64{0, 0, 1_600_000_000_000}).Draw(t, "horizon"),
