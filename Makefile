@@ -1,0 +1,63 @@
+# The one entrance. `make help` lists what there is; each target installs what it needs and says so.
+
+SHELL      := /bin/bash
+VERSION    := $(shell cat VERSION)
+CACHE      := $(or $(TIDEMARK_CACHE),$(HOME)/.cache/tidemark)
+VENV       := $(CACHE)/venv
+NATIVE     := build/native
+JAR        := build/dist/tidemark-$(VERSION).jar
+GOTAGS     := -tags netgo,osusergo
+GOFLAGSX   := $(GOTAGS) -trimpath
+KAFKA      ?= 4.4.0
+STORE      ?= file
+BENCH      ?= vanilla
+# Every package but the c-shared one, which only links with a JDK's headers.
+PACKAGES    = $$(CGO_ENABLED=0 go list $(GOTAGS) ./... | grep -v -e '^tidemark/integration' -e '^tidemark/bench')
+SCENARIOS   = ./integration/... ./bench/...
+
+.PHONY: help tools build dist test unit lint demo bench generate generate-check clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+tools: $(VENV)/.complete ## Install what builds, tests and the demo need (Gradle, Python packages)
+	@integration/tools.sh check
+
+$(VENV)/.complete: integration/requirements.txt integration/tools.sh
+	@integration/tools.sh install
+
+build: tools ## Build the native library and the command line tool
+	@cgo/build.sh $(NATIVE)/libtidemark.so
+	@CGO_ENABLED=0 go build $(GOFLAGSX) -ldflags "-w -X main.version=$(VERSION)" -o $(NATIVE)/tidemark ./cmd/tidemark
+
+dist: build ## Build build/dist/tidemark-<version>.jar and its SHA-256
+	@gradle -q jar -PnativeDir=$(NATIVE)
+	@ls -l $(JAR)
+
+test: dist ## Run every test: Go, Java, brokers; ends with "N passed, N failed"
+	@gradle -q test | tee build/java-tests.txt; test $${PIPESTATUS[0]} -eq 0
+	@CGO_ENABLED=0 go run ./integration/testsum -add "$$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$$/\1,\2/p' build/java-tests.txt | tail -1)" \
+		$(GOTAGS) -timeout 25m -p 2 $(PACKAGES) $(SCENARIOS)
+
+unit: ## Run the Go tests that need no broker
+	@CGO_ENABLED=0 go run ./integration/testsum $(GOTAGS) -timeout 10m -p 2 $(PACKAGES)
+
+lint: tools ## gofmt, go vet, staticcheck, architecture rules, Java formatting
+	@integration/lint.sh
+
+demo: dist ## Show the main job on this machine; STORE=s3, KEEP=1, KAFKA=4.0.2
+	@CGO_ENABLED=0 go run $(GOTAGS) ./integration/demo -kafka $(KAFKA) -store $(STORE) -jar $(JAR) -cli $(NATIVE)/tidemark $(if $(KEEP),-keep)
+
+bench: dist ## Measure: BENCH=vanilla compares with a broker without Tidemark
+	@CGO_ENABLED=0 go run $(GOTAGS) ./bench/cmd -suite $(BENCH) -kafka $(KAFKA) -jar $(JAR) -cli $(NATIVE)/tidemark
+
+generate: tools ## Regenerate what is generated: FlatBuffers code, configuration reference
+	@internal/wire/generate.sh
+	@CGO_ENABLED=0 go run $(GOTAGS) ./cgo/assemble/configdoc > docs/config.md
+
+generate-check: generate ## Fail if a generated file differs from the committed one
+	@git diff --exit-code -- internal/wire jni-shim/src/generated docs/config.md || \
+		{ echo "generated files differ: commit what 'make generate' writes"; exit 1; }
+
+clean: ## Remove everything built in this directory
+	@rm -rf build .gradle
