@@ -1,0 +1,148 @@
+package io.tidemark.kafka;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.tidemark.kafka.flatbuffers.FlatBufferBuilder;
+import io.tidemark.kafka.wire.FactsRequest;
+import io.tidemark.kafka.wire.LeadershipRequest;
+import io.tidemark.kafka.wire.SegmentsRequest;
+import io.tidemark.kafka.wire.TopicPartition;
+import io.tidemark.kafka.wire.Uuid;
+import io.tidemark.kafka.wire.WantedReply;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import org.apache.kafka.common.TopicIdPartition;
+import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
+import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentState;
+import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
+import org.junit.jupiter.api.Test;
+
+class MetadataFeedTest {
+    private static final Messages.Facts BROKER = new Messages.Facts("c", "h:1", "PLAINTEXT", "/d", false);
+
+    private static final class Go extends FakeTransport {
+        final List<String> heard = Collections.synchronizedList(new ArrayList<>());
+        volatile boolean wants;
+
+        @Override
+        public int leadership(long instance, ByteBuffer request, byte[][] out) {
+            LeadershipRequest r = LeadershipRequest.getRootAsLeadershipRequest(
+                    Frame.payload(FrameTest.bytes(request), Frame.LEADERSHIP));
+            heard.add("lead " + r.leadersLength() + " follow " + r.followersLength() + " stop " + r.stoppedLength());
+            return Status.OK;
+        }
+
+        @Override
+        public int call(long operation, ByteBuffer request, byte[][] out) {
+            byte[] frame = FrameTest.bytes(request);
+            switch (request.getShort(12)) {
+                case Frame.FACTS:
+                    FactsRequest f = FactsRequest.getRootAsFactsRequest(Frame.payload(frame, Frame.FACTS));
+                    heard.add("facts " + f.clusterId() + " " + f.bootstrap() + " " + f.ready());
+                    return Status.OK;
+                case Frame.WANTED:
+                    out[0] = wantedReply(wants);
+                    wants = false;
+                    return Status.OK;
+                default:
+                    SegmentsRequest s =
+                            SegmentsRequest.getRootAsSegmentsRequest(Frame.payload(frame, Frame.SEGMENTS));
+                    heard.add("segments " + s.segmentsLength() + " " + s.error());
+                    return Status.OK;
+            }
+        }
+
+        private static byte[] wantedReply(boolean one) {
+            FlatBufferBuilder b = new FlatBufferBuilder(1024);
+            int topic = b.createString("flights");
+            int[] all = {};
+            if (one) {
+                TopicPartition.startTopicPartition(b);
+                TopicPartition.addTopicId(b, Uuid.createUuid(b,
+                        Samples.PARTITION.topicId().getMostSignificantBits(),
+                        Samples.PARTITION.topicId().getLeastSignificantBits()));
+                TopicPartition.addTopic(b, topic);
+                TopicPartition.addPartition(b, 3);
+                all = new int[] {TopicPartition.endTopicPartition(b)};
+            }
+            int vector = WantedReply.createPartitionsVector(b, all);
+            return FrameTest.bytes(Frame.finish(b, WantedReply.createWantedReply(b, vector), Frame.WANTED_REPLY));
+        }
+    }
+
+    private static final class Source implements MetadataFeed.Source {
+        volatile boolean ready;
+        volatile RemoteStorageException failure;
+
+        @Override
+        public boolean isReady(TopicIdPartition partition) {
+            return ready && partition.equals(Samples.PARTITION);
+        }
+
+        @Override
+        public Iterator<RemoteLogSegmentMetadata> list(TopicIdPartition partition) throws RemoteStorageException {
+            if (failure != null) {
+                throw failure;
+            }
+            return List.of(Samples.segment(0, RemoteLogSegmentState.COPY_SEGMENT_FINISHED),
+                    Samples.segment(100, RemoteLogSegmentState.COPY_SEGMENT_STARTED),
+                    Samples.segment(200, RemoteLogSegmentState.DELETE_SEGMENT_STARTED)).iterator();
+        }
+    }
+
+    @Test
+    void leadershipBeforeTheInstanceIsSentOnceItOpens() throws Exception {
+        Source source = new Source();
+        MetadataFeed feed = new MetadataFeed(940, BROKER, source);
+        feed.start();
+        feed.leadership(Set.of(), Set.of(Samples.PARTITION));
+        feed.leadership(Set.of(Samples.PARTITION), Set.of());
+        Go go = new Go();
+        Instance instance = Instance.open(go, 940, Map.of(), "");
+        feed.wake();
+        await(() -> go.heard.contains("lead 1 follow 0 stop 0"));
+        assertEquals("facts c h:1 false", go.heard.get(0));
+
+        go.wants = true;
+        feed.wake();
+        await(() -> go.heard.contains("segments 0 the remote log metadata of the partition is not read yet"));
+        source.ready = true;
+        feed.wake();
+        await(() -> go.heard.contains("facts c h:1 true"));
+        go.wants = true;
+        feed.wake();
+        await(() -> go.heard.contains("segments 1 "));
+        source.failure = new RemoteStorageException("broken");
+        go.wants = true;
+        feed.wake();
+        await(() -> go.heard.stream().anyMatch(h -> h.startsWith("segments 0 ") && h.contains("broken")));
+
+        feed.stopped(Set.of(Samples.PARTITION));
+        await(() -> go.heard.contains("lead 0 follow 0 stop 1"));
+        instance.close();
+
+        Go again = new Go();
+        feed.leadership(Set.of(Samples.PARTITION), Set.of());
+        Instance reopened = Instance.open(again, 940, Map.of(), "");
+        feed.wake();
+        await(() -> again.heard.contains("lead 1 follow 0 stop 0"));
+        assertTrue(again.heard.get(0).startsWith("facts "), "a new instance hears the facts again");
+        feed.stop();
+        reopened.close();
+    }
+
+    private static void await(BooleanSupplier condition) throws InterruptedException {
+        long deadline = System.nanoTime() + 20_000_000_000L;
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < deadline, "the condition did not become true");
+            Thread.sleep(5);
+        }
+    }
+}
