@@ -1,0 +1,294 @@
+package reclaim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"tidemark/internal/budget"
+	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
+	"tidemark/remotestorage/stored"
+)
+
+// Deleter is the part of a store that removal needs: deleting keys that do not exist is success.
+type Deleter interface {
+	Delete(ctx context.Context, keys ...string) error
+}
+
+// Holds says which offsets somebody still has to read from the stored object. The answer may be stale towards held,
+// never towards free. It must not block for long and is called from the collector's task only. end is exclusive.
+type Holds interface {
+	Held(topicID [16]byte, partition int32, base, end int64) bool
+}
+
+// Deps is what a collector is given.
+type Deps struct {
+	Log     *slog.Logger
+	Metrics *telemetry.Set
+	Holds   Holds // nil: nothing is held
+}
+
+// syncDelay is how long a tombstone may be in the page cache only. A topic delete writes thousands within it.
+const syncDelay = 100 * time.Millisecond
+
+// closeTime is how long Close waits for a request under way.
+const closeTime = 5 * time.Second
+
+// Collector removes the objects of deleted segments.
+type Collector struct {
+	cfg   Config
+	store Deleter
+	deps  Deps
+	tasks *budget.Tasks
+	wake  chan struct{} // capacity 1: something is pending
+	dirty chan struct{} // capacity 1: the journal has bytes that are not synced
+
+	mu      sync.Mutex
+	closed  bool
+	journal *journal
+	pending map[[16]byte]Tombstone
+	held    int // of pending, at the last pass
+
+	requested telemetry.Counter
+	removed   telemetry.Counter
+	failed    map[string]telemetry.Counter
+}
+
+// Open replays the journal and starts removing. Errors: Invalid (the directory),
+// Unsupported (a journal of a later version), Transient (it cannot be read or written). Damage is logged, not an error.
+func Open(cfg Config, store Deleter, deps Deps) (*Collector, error) {
+	j, r, err := openJournal(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if r.damaged > 0 || r.cut > 0 {
+		deps.Log.Warn("delete.journal.damaged", "journal", j.path(), "records", r.damaged, "cut_bytes", r.cut,
+			"effect", "objects of those deletes stay in the store")
+	}
+	c := &Collector{
+		cfg: cfg, store: store, deps: deps, tasks: budget.NewTasks("reclaim", deps.Log),
+		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), journal: j, pending: r.pending,
+		requested: deps.Metrics.Counter("delete_requests_total", "Segments that Kafka asked to delete."),
+		removed:   deps.Metrics.Counter("delete_segments_total", "Deleted segments whose objects were removed from the store."),
+		failed:    deps.Metrics.Counters("delete_errors_total", "Failed requests to remove objects.", "class", classes()...),
+	}
+	deps.Metrics.GaugeFunc("delete_pending_segments", "Deleted segments whose objects are still in the store.",
+		func() float64 { n, _, _ := c.stats(); return float64(n) })
+	deps.Metrics.GaugeFunc("delete_held_segments", "Of those, segments whose rows are not in their table yet.",
+		func() float64 { _, n, _ := c.stats(); return float64(n) })
+	deps.Metrics.GaugeFunc("delete_oldest_pending_seconds", "Age of the oldest of those deletes.",
+		func() float64 { _, _, age := c.stats(); return age.Seconds() })
+	c.signal(c.wake)
+	c.tasks.Go("collect", c.collect)
+	c.tasks.Go("sync", c.syncer)
+	return c, nil
+}
+
+func classes() []string {
+	var names []string
+	for _, c := range status.Classes() {
+		names = append(names, c.String())
+	}
+	return names
+}
+
+// Delete records that a segment is not wanted any more; end is exclusive. It writes a few bytes to a local file and asks
+// nothing of the store. A segment that is already pending is success. Errors: Closed; Transient if the journal cannot be
+// written (disk full), in which case nothing was recorded.
+func (c *Collector) Delete(id stored.Identity, end int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return status.Errorf(status.Closed, "delete: the instance is closed")
+	}
+	if _, ok := c.pending[id.SegmentID]; ok {
+		return nil
+	}
+	t := Tombstone{Identity: id, End: end, Time: time.Now().UnixMilli()}
+	if err := c.journal.append(wantedGone, t); err != nil {
+		return err
+	}
+	c.pending[id.SegmentID] = t
+	c.requested.Inc()
+	c.signal(c.dirty)
+	c.signal(c.wake)
+	return nil
+}
+
+// Wake makes the collector look at once at what was held, because holds were released.
+func (c *Collector) Wake() { c.signal(c.wake) }
+
+func (c *Collector) signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Collector) stats() (pending, held int, oldest time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := int64(0)
+	for _, t := range c.pending {
+		if first == 0 || t.Time < first {
+			first = t.Time
+		}
+	}
+	if first > 0 {
+		oldest = max(0, time.Since(time.UnixMilli(first)))
+	}
+	return len(c.pending), min(c.held, len(c.pending)), oldest
+}
+
+// Close stops removing and syncs the journal. What is pending goes on at the next Open.
+func (c *Collector) Close() {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.closed = true
+	c.mu.Unlock()
+	if !c.tasks.Stop(closeTime) {
+		c.deps.Log.Warn("delete.close.slow", "waited", closeTime)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.journal.close()
+}
+
+// syncer makes tombstones durable in groups.
+func (c *Collector) syncer(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.dirty:
+		}
+		budget.Sleep(ctx, syncDelay)
+		if err := c.sync(); err != nil {
+			c.deps.Log.Error("delete.journal.sync", "error", err.Error())
+		}
+	}
+}
+
+// sync makes all records so far durable. It does not hold the lock meanwhile: a file that a rewrite has replaced was
+// synced by the rewrite.
+func (c *Collector) sync() error {
+	c.mu.Lock()
+	f := c.journal.f
+	c.mu.Unlock()
+	if err := f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return status.Errorf(status.Transient, "tombstone journal: sync: %w", err)
+	}
+	return nil
+}
+
+// collect removes what is pending until the end of ctx.
+func (c *Collector) collect(ctx context.Context) {
+	pause := c.cfg.Interval
+	for {
+		timer := time.NewTimer(pause)
+		if pause > c.cfg.Interval { // backing off: new tombstones are no reason to ask a store that is down
+			select {
+			case <-ctx.Done():
+			case <-timer.C:
+			}
+		} else {
+			select {
+			case <-ctx.Done():
+			case <-timer.C:
+			case <-c.wake:
+			}
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+		err := c.tasks.Guard("pass", func() error { return c.pass(ctx) })
+		switch {
+		case err == nil:
+			pause = c.cfg.Interval
+		case ctx.Err() == nil:
+			c.failed[status.Of(err).String()].Inc()
+			c.deps.Log.Warn("delete.failed", "error", err.Error(), "class", status.Of(err).String())
+			pause = min(2*pause, c.cfg.MaxBackoff)
+		}
+	}
+}
+
+// pass removes everything that is pending and not held, oldest first. It ends with the first error.
+func (c *Collector) pass(ctx context.Context) error {
+	c.mu.Lock()
+	all := slices.SortedFunc(maps.Values(c.pending), func(a, b Tombstone) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), slices.Compare(a.SegmentID[:], b.SegmentID[:]))
+	})
+	c.mu.Unlock()
+	free := all
+	if h := c.deps.Holds; h != nil {
+		free = slices.DeleteFunc(slices.Clone(all), func(t Tombstone) bool {
+			return h.Held(t.TopicID, t.Partition, t.BaseOffset, t.End)
+		})
+	}
+	c.mu.Lock()
+	c.held = len(all) - len(free)
+	c.mu.Unlock()
+	if len(free) == 0 {
+		return nil
+	}
+	if err := c.sync(); err != nil { // a tombstone must not be lost when only half of its objects are gone
+		return err
+	}
+	for batch := range slices.Chunk(free, c.cfg.Batch) {
+		if err := c.remove(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return c.tidy()
+}
+
+// remove removes the objects of a batch, sidecars first, and notes that they are gone.
+func (c *Collector) remove(ctx context.Context, batch []Tombstone) error {
+	logs, sidecars := make([]string, len(batch)), make([]string, len(batch))
+	for i, t := range batch {
+		logs[i], sidecars[i] = t.Keys()
+	}
+	for _, keys := range [][]string{sidecars, logs} {
+		ctx, cancel := c.cfg.pace().WithDeadline(ctx, 0)
+		err := c.store.Delete(ctx, keys...)
+		cancel()
+		if err != nil {
+			return status.Wrapf(err, "remove %d objects, the first is %s", len(keys), keys[0])
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// A record that cannot be written costs removing the same objects again after a restart.
+	err := c.journal.append(gone, batch...)
+	for _, t := range batch {
+		delete(c.pending, t.SegmentID)
+	}
+	c.removed.Add(int64(len(batch)))
+	c.signal(c.dirty)
+	return err
+}
+
+// tidyAbove is how many records that are not needed a journal may have, beside as many as it needs: 1024 are 72 KiB.
+const tidyAbove = 1024
+
+// tidy rewrites a journal that is mostly of segments already gone.
+func (c *Collector) tidy() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.journal.records <= int64(2*len(c.pending)+tidyAbove) {
+		return nil
+	}
+	return c.journal.rewrite(slices.Collect(maps.Values(c.pending)))
+}

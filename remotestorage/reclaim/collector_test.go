@@ -1,0 +1,226 @@
+package reclaim
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tidemark/internal/objectstore"
+	"tidemark/internal/objectstore/storetest"
+	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
+	"tidemark/remotestorage/stored"
+)
+
+func until(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+func segment(n byte) stored.Identity {
+	return stored.Identity{TopicID: [16]byte{1}, Partition: 3, SegmentID: [16]byte{n, 1}, BaseOffset: int64(n) * 100}
+}
+
+func config(dir string) Config {
+	c := DefaultConfig()
+	c.Dir, c.Interval, c.MaxBackoff = dir, 10*time.Millisecond, 40*time.Millisecond
+	return c
+}
+
+func open(t testing.TB, dir string, store Deleter, holds Holds) *Collector {
+	t.Helper()
+	c, err := Open(config(dir), store, Deps{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Metrics: telemetry.NewSet(), Holds: holds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// fill stores both objects of segments.
+func fill(t testing.TB, store objectstore.Store, ids ...stored.Identity) {
+	t.Helper()
+	for _, id := range ids {
+		log, sidecar := id.Keys()
+		for _, k := range []string{log, sidecar} {
+			if _, err := store.Put(context.Background(), k, bytes.NewReader([]byte(k)), objectstore.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func exists(t testing.TB, store objectstore.Reader, id stored.Identity) int {
+	t.Helper()
+	n := 0
+	log, sidecar := id.Keys()
+	for _, k := range []string{log, sidecar} {
+		switch _, err := store.Head(context.Background(), k); status.Of(err) {
+		case status.OK:
+			n++
+		case status.NotFound:
+		default:
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+func TestDeleteRemovesObjectsLater(t *testing.T) {
+	store := storetest.NewMemory()
+	fill(t, store, segment(1), segment(2))
+	c := open(t, t.TempDir(), store, nil)
+	for range 3 {
+		if err := c.Delete(segment(1), 200); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "both objects are gone", func() bool { return exists(t, store, segment(1)) == 0 })
+	if exists(t, store, segment(2)) != 2 {
+		t.Error("another segment lost an object")
+	}
+	if err := c.Delete(segment(1), 200); err != nil {
+		t.Errorf("delete of what is gone: %v", err)
+	}
+	until(t, "nothing is pending", func() bool { n, _, _ := c.stats(); return n == 0 })
+}
+
+func TestDeleteAsksNothingOfTheStore(t *testing.T) {
+	store := storetest.Faulty(storetest.NewMemory(), storetest.Fault{Times: -1, Effect: storetest.Stall})
+	c := open(t, t.TempDir(), store, nil)
+	start := time.Now()
+	for n := range 200 {
+		if err := c.Delete(segment(byte(n)), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("200 deletes with a store that hangs: %v", time.Since(start))
+	if n, _, _ := c.stats(); n != 200 {
+		t.Errorf("%d pending, want 200", n)
+	}
+}
+
+// Killed before the collector ran: the next process goes on.
+func TestTombstonesSurviveARestart(t *testing.T) {
+	store, dir := storetest.NewMemory(), t.TempDir()
+	fill(t, store, segment(1), segment(2))
+	j, _, err := openJournal(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.append(wantedGone, Tombstone{Identity: segment(1), End: 200}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.f.WriteAt([]byte("torn record"), j.size); err != nil {
+		t.Fatal(err)
+	}
+	j.close()
+	open(t, dir, store, nil)
+	until(t, "both objects are gone", func() bool { return exists(t, store, segment(1)) == 0 })
+	if exists(t, store, segment(2)) != 2 {
+		t.Error("a segment that nobody deleted lost an object")
+	}
+}
+
+func TestSidecarGoesFirst(t *testing.T) {
+	store := storetest.NewMemory()
+	faulty := storetest.Faulty(store, storetest.Fault{Op: storetest.Delete, Key: ".log", Times: 3})
+	fill(t, store, segment(1))
+	c := open(t, t.TempDir(), faulty, nil)
+	if err := c.Delete(segment(1), 1); err != nil {
+		t.Fatal(err)
+	}
+	_, sidecar := segment(1).Keys()
+	until(t, "all is gone", func() bool {
+		if _, err := store.Head(context.Background(), sidecar); err == nil && exists(t, store, segment(1)) == 1 {
+			t.Fatal("the log object went first")
+		}
+		return exists(t, store, segment(1)) == 0
+	})
+}
+
+func TestStoreDownAndBack(t *testing.T) {
+	store := storetest.NewMemory()
+	faulty := storetest.Faulty(store, storetest.Fault{Op: storetest.Delete, Times: -1})
+	fill(t, store, segment(1))
+	c := open(t, t.TempDir(), faulty, nil)
+	if err := c.Delete(segment(1), 1); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it was tried three times", func() bool { return faulty.Count(storetest.Delete) >= 3 })
+	if exists(t, store, segment(1)) != 2 {
+		t.Error("objects are gone although the store is down")
+	}
+	faulty.Heal()
+	until(t, "both objects are gone", func() bool { return exists(t, store, segment(1)) == 0 })
+}
+
+type held struct{ atomic.Bool }
+
+func (h *held) Held(_ [16]byte, partition int32, base, end int64) bool {
+	return h.Load() && partition == 3 && base == 100 && end == 200
+}
+
+func TestHeldSegmentsStay(t *testing.T) {
+	store, h := storetest.NewMemory(), &held{}
+	h.Store(true)
+	fill(t, store, segment(1), segment(2))
+	c := open(t, t.TempDir(), store, h)
+	for _, n := range []byte{1, 2} {
+		if err := c.Delete(segment(n), int64(n)*100+100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "the free one is gone", func() bool { return exists(t, store, segment(2)) == 0 })
+	until(t, "the held one is counted", func() bool { _, n, _ := c.stats(); return n == 1 })
+	if exists(t, store, segment(1)) != 2 {
+		t.Error("the held segment lost an object")
+	}
+	h.Store(false)
+	c.Wake()
+	until(t, "the released one is gone", func() bool { return exists(t, store, segment(1)) == 0 })
+}
+
+func TestTidy(t *testing.T) {
+	store, dir := storetest.NewMemory(), t.TempDir()
+	c := open(t, dir, store, nil)
+	for n := range 2000 {
+		id := segment(1)
+		id.SegmentID = [16]byte{byte(n), byte(n >> 8), 7}
+		if err := c.Delete(id, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "the journal is small again", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.pending) == 0 && c.journal.records <= tidyAbove
+	})
+	if err := c.Delete(segment(9), 1); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if err := c.Delete(segment(9), 1); !status.Is(err, status.Closed) {
+		t.Errorf("after close: %v, want Closed", err)
+	}
+	if _, _, err := openJournal(dir); err != nil {
+		t.Errorf("the rewritten journal: %v", err)
+	}
+}
+
+func TestOneInstancePerDirectory(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir, storetest.NewMemory(), nil)
+	_, err := Open(config(dir), storetest.NewMemory(), Deps{Log: slog.Default(), Metrics: telemetry.NewSet()})
+	if !status.Is(err, status.Invalid) {
+		t.Errorf("second instance: %v, want Invalid", err)
+	}
+}

@@ -1,0 +1,193 @@
+package reclaim
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"tidemark/internal/status"
+)
+
+const (
+	journalName = "tombstones.journal"
+	lockName    = "tombstones.lock"
+)
+
+// journal is the file of tombstones. It belongs to one goroutine at a time. Records are written at size, which only moves
+// when a write was whole, so the rest of a failed write is overwritten by the next.
+type journal struct {
+	dir     string
+	lock    *os.File
+	f       *os.File
+	size    int64
+	records int64
+}
+
+// replayed is what a journal said when it was opened.
+type replayed struct {
+	pending map[[16]byte]Tombstone // by segment id
+	damaged int                    // records whose checksum did not match, the header among them
+	cut     int64                  // bytes of an unfinished record at the end
+}
+
+// openJournal locks the directory, making it if need be, and reads the journal in it.
+func openJournal(dir string) (*journal, replayed, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, replayed{}, status.Errorf(status.Invalid, "local.dir %s: %w", dir, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, replayed{}, status.Errorf(status.Invalid, "local.dir %s: %w", dir, err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		return nil, replayed{}, status.Errorf(status.Invalid, "local.dir %s is in use by another broker or plugin instance: give each its own", dir)
+	}
+	if rest, err := filepath.Glob(filepath.Join(dir, journalName+".*")); err == nil {
+		for _, path := range rest { // of a rewrite that a crash ended
+			_ = os.Remove(path)
+		}
+	}
+	j := &journal{dir: dir, lock: lock}
+	r, err := j.load()
+	if err != nil {
+		j.close()
+		return nil, replayed{}, err
+	}
+	return j, r, nil
+}
+
+func (j *journal) path() string { return filepath.Join(j.dir, journalName) }
+
+func (j *journal) load() (replayed, error) {
+	f, err := os.OpenFile(j.path(), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return replayed{pending: map[[16]byte]Tombstone{}}, j.rewrite(nil)
+	}
+	if err != nil {
+		return replayed{}, status.Errorf(status.Invalid, "tombstone journal: %w", err)
+	}
+	j.f = f
+	r, err := j.replay(bufio.NewReaderSize(f, 1<<20))
+	if err != nil {
+		return replayed{}, status.Wrapf(err, "tombstone journal %s", j.path())
+	}
+	if r.damaged > 0 {
+		return r, j.rewrite(slices.Collect(maps.Values(r.pending)))
+	}
+	if r.cut > 0 {
+		if err := f.Truncate(j.size); err != nil {
+			return replayed{}, status.Errorf(status.Internal, "tombstone journal %s: cut %d bytes at its end: %w", j.path(), r.cut, err)
+		}
+	}
+	return r, nil
+}
+
+// replay reads header and records and sets size and records. A damaged header counts as a damaged record: the records
+// have checksums of their own.
+func (j *journal) replay(src io.Reader) (replayed, error) {
+	r := replayed{pending: map[[16]byte]Tombstone{}}
+	head := make([]byte, headerSize)
+	if n, err := io.ReadFull(src, head); err != nil {
+		r.damaged, r.cut = 1, int64(n)
+		return r, nil
+	}
+	switch err := checkHeader(head); status.Of(err) {
+	case status.OK:
+	case status.Corrupt:
+		r.damaged = 1
+	default:
+		return r, err
+	}
+	j.size = headerSize
+	for buf := make([]byte, recordSize); ; {
+		n, err := io.ReadFull(src, buf)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			r.cut = int64(n)
+			return r, nil
+		}
+		if err != nil {
+			return r, status.Errorf(status.Transient, "read at byte %d: %w", j.size, err)
+		}
+		j.size += recordSize
+		j.records++
+		switch k, t, ok := decodeRecord(buf); {
+		case !ok:
+			r.damaged++
+		case k == wantedGone:
+			r.pending[t.SegmentID] = t
+		default:
+			delete(r.pending, t.SegmentID)
+		}
+	}
+}
+
+// append writes records of one kind, with one write. After an error none of them counts.
+func (j *journal) append(k kind, tombstones ...Tombstone) error {
+	p := make([]byte, 0, recordSize*len(tombstones))
+	for _, t := range tombstones {
+		p = appendRecord(p, k, t)
+	}
+	if _, err := j.f.WriteAt(p, j.size); err != nil {
+		return status.Errorf(status.Transient, "tombstone journal %s: %w", j.path(), err)
+	}
+	j.size += int64(len(p))
+	j.records += int64(len(tombstones))
+	return nil
+}
+
+// rewrite replaces the file by one with these tombstones only. After an error the journal is as good as before: it is the
+// old file, or the new one whose name is not durable yet.
+func (j *journal) rewrite(live []Tombstone) error {
+	p := header()
+	for _, t := range live {
+		p = appendRecord(p, wantedGone, t)
+	}
+	f, err := os.CreateTemp(j.dir, journalName+".*")
+	if err != nil {
+		return status.Errorf(status.Transient, "tombstone journal %s: %w", j.path(), err)
+	}
+	_, err = f.WriteAt(p, 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), j.path())
+	}
+	if err != nil {
+		f.Close()
+		_ = os.Remove(f.Name())
+		return status.Errorf(status.Transient, "tombstone journal %s: rewrite: %w", j.path(), err)
+	}
+	if j.f != nil {
+		j.f.Close()
+	}
+	j.f, j.size, j.records = f, int64(len(p)), int64(len(live))
+	if err := syncDir(j.dir); err != nil {
+		return status.Errorf(status.Transient, "tombstone journal %s: sync its directory: %w", j.path(), err)
+	}
+	return nil
+}
+
+func (j *journal) close() {
+	if j.f != nil {
+		_ = j.f.Sync()
+		j.f.Close()
+	}
+	j.lock.Close()
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,113 @@
+package reclaim
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tidemark/internal/status"
+)
+
+// write makes a journal of three tombstones, the second already gone, and returns its bytes.
+func write(t testing.TB, dir string) []byte {
+	t.Helper()
+	j, _, err := openJournal(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	for n := range byte(3) {
+		if err := j.append(wantedGone, Tombstone{Identity: segment(n + 1), End: int64(n), Time: 1_700_000_000_000}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.append(gone, Tombstone{Identity: segment(2), End: 1, Time: 1_700_000_000_000}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(j.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func reopen(t testing.TB, data []byte) (replayed, int64, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, journalName), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j, r, err := openJournal(dir)
+	if err != nil {
+		return r, 0, err
+	}
+	defer j.close()
+	return r, j.size, nil
+}
+
+func TestJournalReplay(t *testing.T) {
+	data := write(t, t.TempDir())
+	r, _, err := reopen(t, data)
+	want := map[[16]byte]Tombstone{}
+	for _, n := range []byte{1, 3} {
+		want[segment(n).SegmentID] = Tombstone{Identity: segment(n), End: int64(n - 1), Time: 1_700_000_000_000}
+	}
+	if d := cmp.Diff(want, r.pending); err != nil || d != "" || r.damaged != 0 || r.cut != 0 {
+		t.Errorf("%v, %d damaged, %d cut, pending (-want +got):\n%s", err, r.damaged, r.cut, d)
+	}
+}
+
+// However much of the end is missing, what is whole counts and the rest is cut off.
+func TestJournalTruncatedAnywhere(t *testing.T) {
+	data := write(t, t.TempDir())
+	for n := headerSize; n < len(data); n++ {
+		r, size, err := reopen(t, data[:n])
+		whole := (n - headerSize) / recordSize
+		if err != nil || size != int64(headerSize+whole*recordSize) || r.cut != int64(n-headerSize-whole*recordSize) || len(r.pending) != min(whole, 3) {
+			t.Fatalf("first %d bytes: size %d, cut %d, %d pending, %v", n, size, r.cut, len(r.pending), err)
+		}
+	}
+	for n := range headerSize {
+		if r, size, err := reopen(t, data[:n]); err != nil || r.damaged != 1 || size != headerSize {
+			t.Fatalf("first %d bytes: %v, %d damaged, size %d", n, err, r.damaged, size)
+		}
+	}
+}
+
+func TestJournalEveryByteFlipIsFound(t *testing.T) {
+	data := write(t, t.TempDir())
+	for i := range data {
+		data[i] ^= 0x40
+		r, size, err := reopen(t, data)
+		if err != nil || r.damaged != 1 || size != int64(headerSize+len(r.pending)*recordSize) {
+			t.Fatalf("byte %d: %v, %d damaged, want 1; rewritten to %d bytes", i, err, r.damaged, size)
+		}
+		if i < headerSize && len(r.pending) != 2 {
+			t.Fatalf("byte %d of the header: %d pending, want 2", i, len(r.pending))
+		}
+		data[i] ^= 0x40
+	}
+}
+
+func TestJournalOfALaterVersion(t *testing.T) {
+	data := write(t, t.TempDir())
+	copy(data, header())
+	data[8]++
+	binary.LittleEndian.PutUint32(data[12:], checksum(data[:12]))
+	if _, _, err := reopen(t, data); !status.Is(err, status.Unsupported) {
+		t.Errorf("got %v, want Unsupported", err)
+	}
+}
+
+func TestJournalDirectoryMustBeUsable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := openJournal(file); !status.Is(err, status.Invalid) {
+		t.Errorf("got %v, want Invalid", err)
+	}
+}
