@@ -72,15 +72,17 @@ func Next(v TableView, u Update, snapshotID int64, class status.Class) Step {
 		return Step{Action: Publish, Reason: "the attempt was answered with " + class.String() + " but its ranges are in the table"}
 	}
 	moved := v.Head != u.Base || v.Tag != u.Tag
+	same := !moved && v.MetadataFile == u.BaseMetadata
 	switch class {
 	case status.Conflict:
 		return Step{Action: Rebuild, Reason: "somebody else committed first"}
 	case status.NotFound:
 		return Step{Pause, Missing, "the catalog says that the table is not there"}
 	case status.Invalid, status.Unsupported:
-		// Some catalogs answer a conflict so. If nothing moved, the same update would be refused for ever.
-		if moved {
-			return Step{Action: Rebuild, Reason: "somebody else committed first"}
+		// Some catalogs answer a conflict so, or a sequence number that a commit since rolled back has used. If nothing
+		// changed, the same update would be refused for ever.
+		if !same {
+			return Step{Action: Rebuild, Reason: "the metadata changed since it was loaded"}
 		}
 		return Step{Action: Pause, Reason: "the catalog refuses the update: " + class.String()}
 	case status.Corrupt, status.Closed:
@@ -89,7 +91,7 @@ func Next(v TableView, u Update, snapshotID int64, class status.Class) Step {
 	switch {
 	case moved:
 		return Step{Action: Rebuild, Reason: "the outcome was unknown and main has moved: the attempt can no longer win"}
-	case v.MetadataFile != u.BaseMetadata:
+	case !same:
 		return Step{Action: Rebuild, Reason: "the outcome was unknown and other metadata changed: the attempt would be refused for ever"}
 	}
 	return Step{Action: Resend, Reason: "the outcome is unknown and nothing has moved"}

@@ -14,20 +14,28 @@ func Read(v TableView, c Claim) Reading {
 		return r
 	}
 	e := gather(v, c)
-	switch {
-	case e.hasOwn:
+	if e.hasOwn {
 		return e.onChain()
+	}
+	tagged, need, ok := e.tagged()
+	switch {
+	case ok && (!e.hasProperty || tagged.Seq > e.property.Seq):
+		return e.offChain(tagged, "the ledger property is absent, damaged or older than the tagged snapshot")
 	case e.hasProperty:
 		return e.offChain(e.property, "")
-	}
-	if tag, ok := v.snapshot(v.Tag); ok {
-		if l, need, ok := e.full(tag); ok {
-			return e.offChain(l, "the ledger property is absent or damaged, the tagged snapshot has the ledger")
-		} else if need != "" {
-			return Reading{Event: Repaired, Detail: "the ledger is in an object", Need: Need{Object: need}}
-		}
+	case need != "":
+		return Reading{Event: Repaired, Detail: "the ledger is in an object", Need: Need{Object: need}}
 	}
 	return e.nothing()
+}
+
+// tagged is the ledger of the tagged snapshot.
+func (e *evidence) tagged() (l Ledger, need string, ok bool) {
+	s, ok := e.view.snapshot(e.view.Tag)
+	if !ok {
+		return Ledger{}, "", false
+	}
+	return e.full(s)
 }
 
 // readClaim refuses a table that says it is somebody else's.
@@ -159,13 +167,13 @@ func (e *evidence) offChain(l Ledger, repaired string) Reading {
 	case e.view.Bounds == nil:
 		return Reading{Ledger: l, Event: Expired, Detail: "own snapshots were expired: file bounds decide", Need: Need{Bounds: true}}
 	}
+	if detail, ok := e.outsideBounds(l); ok {
+		return Reading{Ledger: l, Event: Tampered, Detail: detail}
+	}
 	for _, n := range l.Numbers() {
 		last := l.Partitions[n].Last
-		if last < 0 {
-			continue
-		}
-		if bound, ok := e.view.Bounds[n]; !ok || bound < last {
-			return e.rollback(fmt.Sprintf("own snapshots were expired and no file of partition %d reaches row %d: "+
+		if bound, ok := e.view.Bounds[n]; last >= 0 && (!ok || bound < last) {
+			return e.rollback(fmt.Sprintf("own snapshots were expired and no file of partition %d is known to reach row %d: "+
 				"main was moved back, or the newest rows were deleted", n, last))
 		}
 	}
@@ -175,12 +183,21 @@ func (e *evidence) offChain(l Ledger, repaired string) Reading {
 	return Reading{Ledger: l, Event: Expired, Detail: "own snapshots were expired"}
 }
 
+// outsideBounds finds rows of ours that a ledger does not know: it is an older copy.
+func (e *evidence) outsideBounds(l Ledger) (detail string, ok bool) {
+	for _, n := range sortedKeys(e.view.Bounds) {
+		if bound := e.view.Bounds[n]; bound > l.Progress(n).Last {
+			return fmt.Sprintf("own snapshots were expired and a file of partition %d reaches row %d, ledger %d knows rows up to %d: "+
+				"the ledger is an older copy", n, bound, l.Seq, l.Progress(n).Last), true
+		}
+	}
+	return "", false
+}
+
 func (e *evidence) rollback(detail string) Reading {
 	r := Reading{Event: Rollback, Detail: detail, Ledger: e.property}
-	if tag, ok := e.view.snapshot(e.view.Tag); ok && !e.hasProperty {
-		if l, _, ok := e.full(tag); ok {
-			r.Ledger = l
-		}
+	if l, _, ok := e.tagged(); ok && l.Seq > r.Ledger.Seq {
+		r.Ledger = l
 	}
 	return r
 }
