@@ -17,6 +17,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
@@ -29,7 +30,7 @@ class MetadataFeedTest {
 
     private static final class Go extends FakeTransport {
         final List<String> heard = Collections.synchronizedList(new ArrayList<>());
-        volatile boolean wants;
+        final AtomicBoolean wants = new AtomicBoolean();
 
         @Override
         public int leadership(long instance, ByteBuffer request, byte[][] out) {
@@ -48,8 +49,7 @@ class MetadataFeedTest {
                     heard.add("facts " + f.clusterId() + " " + f.bootstrap() + " " + f.ready());
                     return Status.OK;
                 case Frame.WANTED:
-                    out[0] = wantedReply(wants);
-                    wants = false;
+                    out[0] = wantedReply(wants.getAndSet(false));
                     return Status.OK;
                 default:
                     SegmentsRequest s =
@@ -110,17 +110,17 @@ class MetadataFeedTest {
         await(() -> go.heard.contains("lead 1 follow 0 stop 0"));
         assertEquals("facts c h:1 false", go.heard.get(0));
 
-        go.wants = true;
+        go.wants.set(true);
         feed.wake();
         await(() -> go.heard.contains("segments 0 the remote log metadata of the partition is not read yet"));
         source.ready = true;
         feed.wake();
         await(() -> go.heard.contains("facts c h:1 true"));
-        go.wants = true;
+        go.wants.set(true);
         feed.wake();
         await(() -> go.heard.contains("segments 1 "));
         source.failure = new RemoteStorageException("broken");
-        go.wants = true;
+        go.wants.set(true);
         feed.wake();
         await(() -> go.heard.stream().anyMatch(h -> h.startsWith("segments 0 ") && h.contains("broken")));
 

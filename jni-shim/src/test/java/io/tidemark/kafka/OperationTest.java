@@ -61,8 +61,6 @@ class OperationTest {
         transport.block = new CountDownLatch(1);
         AtomicReference<Throwable> thrown = new AtomicReference<>();
         AtomicReference<Boolean> flag = new AtomicReference<>();
-        Instance instance = Instance.open(new FakeTransport(), 901, java.util.Map.of(), "4.0.2");
-        instance.close();
         Thread caller = new Thread(() -> {
             try {
                 operation.run(op -> transport.copy(op, null, new byte[2][]));
