@@ -29,6 +29,7 @@ type Ref struct {
 // Fetcher reads stored segments.
 type Fetcher struct {
 	store    objectstore.Reader
+	pace     budget.Pace
 	tasks    *budget.Tasks
 	sidecars *cache[string, sidecar]
 	chunks   *cache[chunkKey, []byte]
@@ -61,7 +62,7 @@ func New(cfg Config, store objectstore.Reader, deps Deps) *Fetcher {
 		return counters{hits: m["hit"], joins: m["join"], misses: m["miss"]}
 	}
 	f := &Fetcher{
-		store: store, tasks: tasks, log: deps.Log,
+		store: store, pace: cfg.pace(), tasks: tasks, log: deps.Log,
 		sidecars: newCache[string, sidecar]("fetch.sidecar.cache.bytes", cfg.SidecarBytes, cfg.pace(), tasks, count("sidecar")),
 		chunks:   newCache[chunkKey, []byte]("fetch.cache.bytes", cfg.CacheBytes, cfg.pace(), tasks, count("chunk")),
 		served:   deps.Metrics.Counter("fetch_served_bytes_total", "Segment bytes handed out."),
@@ -114,6 +115,8 @@ func (f *Fetcher) sidecarSize(ctx context.Context, key string, meta *stored.Meta
 		size, ok = int64(meta.SidecarSize), true
 	}
 	if !ok {
+		ctx, cancel := f.pace.WithDeadline(ctx, 0)
+		defer cancel()
 		info, err := f.store.Head(ctx, key)
 		if err != nil {
 			return 0, err

@@ -1,0 +1,139 @@
+package remotestorage
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"tidemark/internal/kafkalog"
+	"tidemark/internal/objectstore"
+	"tidemark/internal/status"
+	"tidemark/remotestorage/stored"
+)
+
+// walkers keep their buffers, which are as large as the largest batch they met.
+var walkers = sync.Pool{New: func() any { return new(kafkalog.Walker) }}
+
+// Copy stores a closed segment and returns its custom metadata for Kafka, at most 128 bytes. When it returns an error
+// nothing of the attempt is readable. Errors: NotFound (a local file is gone), Corrupt (a local file is damaged),
+// Unsupported (batches older than Kafka 0.11), Invalid, Closed, Cancelled, Transient (a deadline passed), and those of the
+// store.
+func (m *Manager) Copy(ctx context.Context, seg Segment, paths Paths) (custom []byte, err error) {
+	ctx, leave, err := m.enter(ctx, "copy")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	f := m.metrics.begin(seg.Size)
+	defer func() { m.metrics.finish(f, err) }()
+	err = m.tasks.Guard("copy", func() (err error) {
+		custom, err = m.copy(ctx, seg, paths)
+		return err
+	})
+	if err != nil {
+		log, _ := seg.identity().Keys()
+		return nil, status.Wrapf(err, "copy of offsets %d to %d of %s-%d to %s", seg.BaseOffset, seg.EndOffset, seg.Topic, seg.Partition, log)
+	}
+	return custom, nil
+}
+
+func (m *Manager) copy(ctx context.Context, seg Segment, paths Paths) ([]byte, error) {
+	files, err := openFiles(seg, paths)
+	if err != nil {
+		return nil, err
+	}
+	defer files.close()
+	release, err := m.slots.Acquire(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	ctx, cancel := m.cfg.copyPace().WithDeadline(ctx, seg.Size)
+	defer cancel()
+	sidecar, meta, err := m.describe(ctx, seg, files)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.upload(ctx, seg, files, sidecar); err != nil {
+		return nil, err
+	}
+	m.handOver(seg, paths.Log, files)
+	return meta.Encode(), nil
+}
+
+// describe checks the files and makes the sidecar.
+func (m *Manager) describe(ctx context.Context, seg Segment, files *files) ([]byte, stored.Metadata, error) {
+	w := walkers.Get().(*kafkalog.Walker)
+	defer walkers.Put(w)
+	chunks, crc, err := files.check(ctx, seg, int32(m.cfg.ChunkBytes), w)
+	if err != nil {
+		return nil, stored.Metadata{}, err
+	}
+	sidecar, err := stored.EncodeSidecar(stored.Manifest{
+		Identity: seg.identity(), Topic: seg.Topic, EndOffset: seg.EndOffset, MaxTimestamp: seg.MaxTimestamp,
+		Map: chunks, Writer: m.deps.Version, BrokerID: seg.BrokerID,
+	}, files.indexes)
+	if err != nil {
+		return nil, stored.Metadata{}, err
+	}
+	return sidecar, stored.Metadata{
+		Size: chunks.StoredSize, CRC: crc, SidecarSize: int32(len(sidecar)), SidecarCRC: stored.CRC(sidecar),
+	}, nil
+}
+
+// upload writes both objects, the sidecar last. Unless both are there at the end, a panic included, it removes them.
+func (m *Manager) upload(ctx context.Context, seg Segment, files *files, sidecar []byte) error {
+	logKey, sidecarKey := seg.identity().Keys()
+	complete := false
+	defer func() {
+		if !complete {
+			m.cleanUp(ctx, seg)
+		}
+	}()
+	if err := m.put(ctx, logKey, objectstore.FileSource(files.log, seg.Size)); err != nil {
+		return err
+	}
+	if fi, err := files.log.Stat(); err != nil || fi.Size() != files.size {
+		return status.Errorf(status.Corrupt, "log file %s changed its size during the copy", files.log.Name())
+	}
+	if err := m.put(ctx, sidecarKey, bytes.NewReader(sidecar)); err != nil {
+		return err
+	}
+	complete = true
+	return nil
+}
+
+func (m *Manager) put(ctx context.Context, key string, src objectstore.Source) error {
+	if err := ctx.Err(); err != nil {
+		return status.Wrapf(err, "before the put of %s", key)
+	}
+	info, err := m.store.Put(ctx, key, src, objectstore.Condition{})
+	if err != nil {
+		return err
+	}
+	if info.Size != src.Size() {
+		return status.Errorf(status.Corrupt, "the store says that %s has %d bytes, %d were put", key, info.Size, src.Size())
+	}
+	return nil
+}
+
+// cleanUp removes the objects of a failed attempt: now, with a deadline of its own, because the attempt's context has
+// often ended and the broker does not clean up after an interrupt; else by a tombstone. The sidecar goes first.
+func (m *Manager) cleanUp(ctx context.Context, seg Segment) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.cfg.CleanupDeadline)
+	defer cancel()
+	err := m.tasks.Guard("clean-up", func() error {
+		logKey, sidecarKey := seg.identity().Keys()
+		if err := m.store.Delete(ctx, sidecarKey); err != nil {
+			return err
+		}
+		return m.store.Delete(ctx, logKey)
+	})
+	if err == nil {
+		return
+	}
+	m.metrics.cleanups.Inc()
+	later := m.reclaim.Delete(seg.identity(), seg.EndOffset+1)
+	m.log.Warn("copy.cleanup.deferred", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset,
+		"error", err.Error(), "recorded", later == nil)
+}
