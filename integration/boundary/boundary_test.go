@@ -47,7 +47,7 @@ func TestJavaCallsEveryExport(t *testing.T) {
 	run(t, nil, "javac", "-Xlint:all", "-Werror", "--release", "17", "-d", classes,
 		"-sourcepath", root+"/jni-shim/src/main/java",
 		root+"/jni-shim/src/main/java/io/tidemark/kafka/Native.java", "testdata/Smoke.java")
-	out := run(t, []string{"GOGC=off", "GOMEMLIMIT=1MiB"}, "java", "-Xcheck:jni", "-Xmx128m", "-XX:-UseSignalChaining",
+	out := run(t, []string{"GOGC=off", "GOMEMLIMIT=1MiB"}, "java", "-Xcheck:jni", "-Xmx128m",
 		"-cp", classes, "io.tidemark.kafka.Smoke", lib, frames)
 	if !strings.HasSuffix(out, "\ndone\n") {
 		t.Errorf("the program did not reach its end:\n%s", out)

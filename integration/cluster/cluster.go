@@ -43,19 +43,27 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.StartAll(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// StartAll starts all brokers of a prepared cluster and waits until they serve. After an error none runs.
+func (c *Cluster) StartAll(ctx context.Context) error {
 	for _, n := range c.Nodes {
 		if err := n.launch(); err != nil {
 			c.Stop()
-			return nil, err
+			return err
 		}
 	}
 	for _, n := range c.Nodes {
 		if err := n.AwaitReady(ctx); err != nil {
 			c.Stop()
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // Prepare lays out and formats a cluster without starting it.

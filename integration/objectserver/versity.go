@@ -1,0 +1,38 @@
+package objectserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// ErrNoVersity says that there is no second server to test with.
+var ErrNoVersity = errors.New("TIDEMARK_VERSITYGW names no versitygw binary")
+
+// StartVersity starts versitygw, a second opinion on the protocol, from the binary that TIDEMARK_VERSITYGW names. The file
+// system of dir must have user attributes.
+func StartVersity(ctx context.Context, dir string) (*Server, error) {
+	binary := os.Getenv("TIDEMARK_VERSITYGW")
+	if binary == "" {
+		return nil, ErrNoVersity
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	if err := os.MkdirAll(filepath.Join(data, bucket), 0o755); err != nil {
+		return nil, err
+	}
+	return retry(func() (*Server, error) {
+		p, err := freePorts(1)
+		if err != nil {
+			return nil, err
+		}
+		// Never --sidecar: its If-Match is not atomic.
+		args := []string{"--port", fmt.Sprint("127.0.0.1:", p[0]), "--access", accessKey, "--secret", secretKey, "--quiet", "posix", data}
+		return launch(ctx, dir, fmt.Sprint("http://127.0.0.1:", p[0]), binary, args, nil)
+	})
+}

@@ -1,0 +1,314 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/integration/cluster"
+)
+
+// world is one scenario: a cluster, its REST endpoint, the tools around it.
+type world struct {
+	*testing.T
+	ctx     context.Context
+	cluster *cluster.Cluster
+	rest    string // host:port of the first broker's HTTP listener
+	cli     string
+	started time.Time
+}
+
+// built is a file that make dist makes.
+func built(t *testing.T, pattern string) string {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	matches, _ := filepath.Glob(filepath.Join(root, pattern))
+	if len(matches) == 0 {
+		t.Fatalf("%s is missing: run make dist", pattern)
+	}
+	return matches[len(matches)-1]
+}
+
+// start starts a cluster for a scenario.
+func start(t *testing.T, o cluster.Options) *world {
+	t.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir = filepath.Join(root, "build", "scenario", strings.ReplaceAll(t.Name(), "/", "-"))
+	if err := os.RemoveAll(o.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if o.Jar == "" {
+		o.Jar = built(t, "build/dist/tidemark-*.jar")
+	}
+	ports, err := cluster.FreePorts(max(o.Nodes, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Properties == nil {
+		o.Properties = map[string]string{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	t.Cleanup(cancel)
+	w := &world{T: t, ctx: ctx, cli: built(t, "build/native/tidemark"), rest: fmt.Sprintf("127.0.0.1:%d", ports[0]), started: time.Now()}
+	if o.Tables && o.Nodes <= 1 {
+		o.Properties["rsm.config.http.listener"] = w.rest
+	}
+	if w.cluster, err = cluster.Prepare(o); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range w.cluster.Nodes {
+		if o.Tables && o.Nodes > 1 {
+			if err := n.WriteProperties(map[string]string{"rsm.config.http.listener": fmt.Sprintf("127.0.0.1:%d", ports[i])}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Cleanup(func() {
+		w.cluster.Stop()
+		if t.Failed() {
+			for _, n := range w.cluster.Nodes {
+				t.Logf("last lines of broker %d (%s):\n%s", n.ID, n.LogFile(), n.LogTail(25))
+			}
+			return
+		}
+		_ = os.RemoveAll(o.Dir)
+	})
+	if err := w.cluster.StartAll(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// done prints the line make test shows for a scenario.
+func (w *world) done(format string, args ...any) {
+	w.Helper()
+	w.Logf("SCENARIO %s: %s (%.0f s)", w.Name(), fmt.Sprintf(format, args...), time.Since(w.started).Seconds())
+}
+
+func (w *world) client(opts ...kgo.Opt) *kgo.Client {
+	w.Helper()
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.cluster.Bootstrap()), kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(cl.Close)
+	return cl
+}
+
+// topic creates a tiered topic of small segments.
+func (w *world) topic(name string, partitions int32, configs map[string]string) {
+	w.Helper()
+	all := map[string]*string{}
+	set := func(k, v string) { all[k] = &v }
+	set("remote.storage.enable", "true")
+	set("segment.bytes", "1048576")
+	set("local.retention.ms", "3600000")
+	set("retention.ms", "-1")
+	for k, v := range configs {
+		set(k, v)
+	}
+	replicas := int16(min(len(w.cluster.Nodes), 3))
+	w.eventually(time.Minute, func() error {
+		_, err := kadm.NewClient(w.client()).CreateTopic(w.ctx, partitions, replicas, all, name)
+		return err
+	})
+}
+
+func (w *world) alter(topic, key, value string) {
+	w.Helper()
+	_, err := kadm.NewClient(w.client()).AlterTopicConfigs(w.ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// eventually calls f until it returns nil.
+func (w *world) eventually(d time.Duration, f func() error) {
+	w.Helper()
+	deadline := time.Now().Add(d)
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) || w.ctx.Err() != nil {
+			w.Fatalf("not in %s: %v", d, err)
+		}
+		select {
+		case <-w.ctx.Done():
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// local is the bytes of a topic's log files on all brokers' disks.
+func (w *world) local(topic string) (left int64) {
+	for _, n := range w.cluster.Nodes {
+		for _, dir := range n.LogDirs {
+			matches, _ := filepath.Glob(filepath.Join(dir, topic+"-*", "*.log*"))
+			for _, m := range matches {
+				if info, err := os.Stat(m); err == nil {
+					left += info.Size()
+				}
+			}
+		}
+	}
+	return left
+}
+
+// tierAll makes everything leave the local disks and waits for it.
+func (w *world) tierAll(topic string) {
+	w.Helper()
+	w.alter(topic, "local.retention.ms", "1")
+	w.eventually(3*time.Minute, func() error {
+		if left := w.local(topic); left > 0 {
+			return fmt.Errorf("%d bytes of %s are still on local disk", left, topic)
+		}
+		return nil
+	})
+}
+
+// tidemark runs the operator's command and returns its output.
+func (w *world) tidemark(args ...string) (string, error) {
+	args = append(args, "--bootstrap-server", w.cluster.Bootstrap(), "--config", w.cluster.Nodes[0].PropertiesFile())
+	cmd := exec.CommandContext(w.ctx, w.cli, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if err != nil {
+		err = fmt.Errorf("tidemark %s: %w: %s%s", strings.Join(args[:2], " "), err, errs.String(), out.String())
+	}
+	return out.String(), err
+}
+
+// createTable makes a topic a table; it waits for the brokers' tables to be ready.
+func (w *world) createTable(topic string, more ...string) {
+	w.Helper()
+	w.eventually(time.Minute, func() error {
+		_, err := w.tidemark(append([]string{"table", "create", "--topic", topic}, more...)...)
+		return err
+	})
+}
+
+// shown is what table show prints.
+type shown struct {
+	Event      string
+	Partitions []struct {
+		Partition  int32
+		Next       int64
+		LastStable int64
+	}
+}
+
+func (w *world) show(topic string) (s shown, err error) {
+	out, err := w.tidemark("table", "show", topic, "--json")
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &s)
+	}
+	return s, err
+}
+
+// covered waits until the table covers everything below the last stable offset.
+func (w *world) covered(topic string) {
+	w.Helper()
+	w.eventually(3*time.Minute, func() error {
+		s, err := w.show(topic)
+		if err != nil {
+			return err
+		}
+		if len(s.Partitions) == 0 {
+			return fmt.Errorf("the table shows no partitions (%s)", s.Event)
+		}
+		for _, p := range s.Partitions {
+			if p.Next < p.LastStable {
+				return fmt.Errorf("partition %d: the table covers up to %d, the log ends at %d", p.Partition, p.Next, p.LastStable)
+			}
+		}
+		return nil
+	})
+}
+
+// verify runs tidemark verify against the topic.
+func (w *world) verify(topic string) {
+	w.Helper()
+	if out, err := w.tidemark("verify", topic); err != nil {
+		w.Errorf("%v\n%s", err, out)
+	}
+}
+
+// tableRows are the rows of a table as an outside reader sees them.
+type tableRows struct {
+	Rows        [][3]any
+	Quarantined [][3]any
+}
+
+// rows reads a table and its quarantine with DuckDB through the REST endpoint.
+func (w *world) rows(table, value string) tableRows {
+	w.Helper()
+	root, err := cluster.Root()
+	if err != nil {
+		w.Fatal(err)
+	}
+	python := filepath.Join(cluster.CacheDir(), "venv", "bin", "python")
+	cmd := exec.CommandContext(w.ctx, python, filepath.Join(root, "integration", "verify", "rows.py"),
+		"--uri", "http://"+w.rest+"/iceberg", "--table", "kafka."+table, "--value", value)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		w.Fatalf("DuckDB (make tools installs it): %v\n%s", err, errs.String())
+	}
+	var r tableRows
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		w.Fatalf("%v in %.200s", err, out.String())
+	}
+	return r
+}
+
+// record is the identity of a record and its value.
+type record struct {
+	partition int32
+	offset    int64
+	value     string
+}
+
+// sameRows fails unless the table holds exactly the wanted records, each once.
+func (w *world) sameRows(got tableRows, want []record) {
+	w.Helper()
+	if len(got.Rows) != len(want) {
+		w.Errorf("the table has %d rows, %d are wanted", len(got.Rows), len(want))
+	}
+	rows := map[[2]int64]string{}
+	for _, r := range got.Rows {
+		id := [2]int64{int64(r[0].(float64)), int64(r[1].(float64))}
+		if _, twice := rows[id]; twice {
+			w.Fatalf("partition %d offset %d is in the table twice", id[0], id[1])
+		}
+		value, _ := r[2].(string)
+		rows[id] = value
+	}
+	for _, r := range want {
+		value, ok := rows[[2]int64{int64(r.partition), r.offset}]
+		if !ok {
+			w.Fatalf("partition %d offset %d is not in the table", r.partition, r.offset)
+		}
+		if value != r.value {
+			w.Fatalf("partition %d offset %d is %.60q in the table, produced was %.60q", r.partition, r.offset, value, r.value)
+		}
+	}
+}
