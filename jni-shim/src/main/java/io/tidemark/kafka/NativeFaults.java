@@ -1,10 +1,14 @@
 package io.tidemark.kafka;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Path;
 
 /** The words for every reason why the native library cannot be loaded. */
 final class NativeFaults {
     private static final int ELF_64 = 2;
+    private static final int ELF_HEADER = 64;
+    private static final int SECTION_TABLE = 40; // offset of e_shoff
     private static final int EM_X86_64 = 62;
     private static final int EM_AARCH64 = 183;
 
@@ -37,9 +41,9 @@ final class NativeFaults {
         return "the native library of Tidemark, " + file + ", could not be loaded on " + os + "/" + arch + ": ";
     }
 
-    /** What is wrong with the first bytes of a library file, or null. */
-    static String elf(byte[] head, String arch) {
-        if (head.length < 20 || head[0] != 0x7f || head[1] != 'E' || head[2] != 'L' || head[3] != 'F') {
+    /** What is wrong with a library file of that size, from its first bytes, or null. */
+    static String elf(byte[] head, long size, String arch) {
+        if (head.length < ELF_HEADER || head[0] != 0x7f || head[1] != 'E' || head[2] != 'L' || head[3] != 'F') {
             return "it is not a Linux library";
         }
         int machine = (head[18] & 0xff) | (head[19] & 0xff) << 8;
@@ -48,7 +52,9 @@ final class NativeFaults {
             String name = machine == EM_X86_64 ? "amd64" : machine == EM_AARCH64 ? "aarch64" : "machine " + machine;
             return "it was built for " + name + ", not for " + arch;
         }
-        return null;
+        // The section table ends the file; the JVM would die of SIGBUS in the linker if it were cut off.
+        long sections = ByteBuffer.wrap(head).order(ByteOrder.LITTLE_ENDIAN).getLong(SECTION_TABLE);
+        return sections >= size ? "it is cut off at " + size + " bytes" : null;
     }
 
     /** The words for an error of the dynamic linker. {@code mounts} is the text of /proc/mounts. */

@@ -70,7 +70,7 @@ final class NativeLibrary {
                 file = files.extract(FILE);
                 identity = files.sha256(FILE);
             }
-            String fault = NativeFaults.elf(head(file), arch);
+            String fault = NativeFaults.elf(head(file), Files.size(file), arch);
             if (fault != null) {
                 throw new ConfigException(NativeFaults.prefix(os, arch, file) + fault);
             }
@@ -98,8 +98,8 @@ final class NativeLibrary {
             }
             String[] first = shared.split("\n", 3);
             if (first.length != 3 || !first[1].equals(identity) || !first[2].equals(version)) {
-                throw new ConfigException("one Tidemark version per broker: " + first[first.length - 1]
-                        + " is loaded already, this is " + version);
+                throw new ConfigException("one Tidemark version per broker: " + first[first.length - 1] + " is loaded "
+                        + "already from " + first[0] + ", and this is another build, " + version);
             }
             // A second loader may not load the same path, and a copy would be a second Go runtime: the same inode
             // under another name is neither.

@@ -43,11 +43,15 @@ class NativeFaultsTest {
 
     @Test
     void wrongArchitecture() {
-        assertNull(NativeFaults.elf(elf(62), "amd64"));
-        assertEquals("it was built for aarch64, not for amd64", NativeFaults.elf(elf(183), "amd64"));
-        assertEquals("it was built for machine 3, not for amd64", NativeFaults.elf(elf(3), "amd64"));
-        assertEquals("it is not a Linux library", NativeFaults.elf(new byte[64], "amd64"));
-        assertEquals("it is not a Linux library", NativeFaults.elf(new byte[3], "amd64"));
+        assertNull(NativeFaults.elf(elf(62), 64, "amd64"));
+        assertEquals("it was built for aarch64, not for amd64", NativeFaults.elf(elf(183), 64, "amd64"));
+        byte[] cut = elf(62);
+        cut[41] = 4; // the section table is at 1024
+        assertEquals("it is cut off at 1000 bytes", NativeFaults.elf(cut, 1000, "amd64"));
+        assertNull(NativeFaults.elf(cut, 2000, "amd64"));
+        assertEquals("it was built for machine 3, not for amd64", NativeFaults.elf(elf(3), 64, "amd64"));
+        assertEquals("it is not a Linux library", NativeFaults.elf(new byte[64], 64, "amd64"));
+        assertEquals("it is not a Linux library", NativeFaults.elf(new byte[3], 3, "amd64"));
     }
 
     @Test
