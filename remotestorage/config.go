@@ -14,12 +14,12 @@ import (
 // Config is the settings of tiering. The zero value is invalid; DefaultConfig has the documented defaults.
 type Config struct {
 	CopyParallel    int           `config:"copy.parallel" default:"10" doc:"Segments copied at the same time. More than Kafka's remote.log.manager.copier.thread.pool.size has no effect."`
-	CopyDeadline    time.Duration `config:"copy.deadline" default:"2m" doc:"Longest time a copy may take beside the time its bytes take at copy.min.rate. A copy that does not end blocks the tiering of its partition."`
+	CopyDeadline    time.Duration `config:"copy.deadline.ms" default:"120000" doc:"Longest time a copy may take beside the time its bytes take at copy.min.rate. A copy that does not end blocks the tiering of its partition."`
 	CopyMinRate     int64         `config:"copy.min.rate" default:"1048576" doc:"Slowest progress of a copy that is still waited for, in bytes per second."`
-	CleanupDeadline time.Duration `config:"copy.cleanup.deadline" default:"20s" doc:"Longest time to remove the objects of a failed copy before it is left to the background."`
+	CleanupDeadline time.Duration `config:"copy.cleanup.deadline.ms" default:"20000" doc:"Longest time to remove the objects of a failed copy before it is left to the background."`
 	ChunkBytes      int           `config:"segment.chunk.bytes" default:"4194304" doc:"Unit of reading and checking of new segments, in bytes: 65536 to 67108864. Smaller chunks make random reads cheaper and sequential ones need more requests."`
 	HoldMaxBytes    int64         `config:"hold.max.bytes" default:"10737418240" doc:"Disk that segments waiting for their table may keep after local retention, in bytes per broker. Beyond it the stored segment is read back instead. 0 = no hold files."`
-	HandOverTimeout time.Duration `config:"handover.timeout" default:"2s" doc:"Longest time that handing a copied segment to the table side may delay the return of the copy."`
+	HandOverTimeout time.Duration `config:"handover.timeout.ms" default:"2000" doc:"Longest time that handing a copied segment to the table side may delay the return of the copy."`
 	Fetch           fetch.Config
 	Reclaim         reclaim.Config
 }
@@ -43,13 +43,13 @@ func (c Config) Validate() error {
 		bad("copy.parallel is %d, it must be in [1, 1000]", c.CopyParallel)
 	}
 	if c.CopyDeadline < time.Second {
-		bad("copy.deadline is %v, at least 1s is needed", c.CopyDeadline)
+		bad("copy.deadline.ms is %v, at least 1s is needed", c.CopyDeadline)
 	}
 	if c.CopyMinRate < 1 {
 		bad("copy.min.rate is %d, it must be positive", c.CopyMinRate)
 	}
 	if c.CleanupDeadline < time.Second {
-		bad("copy.cleanup.deadline is %v, at least 1s is needed", c.CleanupDeadline)
+		bad("copy.cleanup.deadline.ms is %v, at least 1s is needed", c.CleanupDeadline)
 	}
 	if c.ChunkBytes < stored.MinChunkSize || c.ChunkBytes > stored.MaxChunkSize {
 		bad("segment.chunk.bytes is %d, it must be in [%d, %d]", c.ChunkBytes, stored.MinChunkSize, stored.MaxChunkSize)
@@ -58,7 +58,7 @@ func (c Config) Validate() error {
 		bad("hold.max.bytes is %d, it must not be negative", c.HoldMaxBytes)
 	}
 	if c.HandOverTimeout <= 0 || c.HandOverTimeout > time.Minute {
-		bad("handover.timeout is %v, it must be above 0 and at most 1m", c.HandOverTimeout)
+		bad("handover.timeout.ms is %v, it must be above 0 and at most 1m", c.HandOverTimeout)
 	}
 	return errors.Join(append(faults, c.Fetch.Validate(), c.Reclaim.Validate())...)
 }

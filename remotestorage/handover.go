@@ -10,7 +10,7 @@ import (
 // maxHandOvers is how many hand-overs may be under way: more than copier threads, so that a slow one is not felt at once.
 const maxHandOvers = 32
 
-// handOver makes the hold file and tells the sink. It returns after handover.timeout at the latest and cannot fail: a
+// handOver makes the hold file and tells the sink. It returns after handover.timeout.ms at the latest and cannot fail: a
 // segment that was not handed over is found again by comparing remote log metadata with the table.
 func (m *Manager) handOver(seg Segment, path string, files *files) {
 	if m.deps.Sink == nil && m.deps.Wanted == nil {
@@ -45,7 +45,7 @@ func (m *Manager) handOver(seg Segment, path string, files *files) {
 	select {
 	case <-done:
 	case <-timer.C:
-		m.notHandedOver(seg, "it takes longer than handover.timeout and goes on in the background")
+		m.notHandedOver(seg, "it takes longer than handover.timeout.ms and goes on in the background")
 	}
 }
 

@@ -33,7 +33,7 @@ func newMetrics(set *telemetry.Set) *metrics {
 		copies:   set.Counter("copy_segments_total", "Segments copied."),
 		bytes:    set.Counter("copy_bytes_total", "Bytes of the log files of segments copied."),
 		cleanups: set.Counter("copy_cleanups_deferred_total", "Failed copies whose objects could not be removed at once."),
-		slow:     set.Counter("handover_slow_total", "Segments whose hand-over to the table side was skipped or took longer than handover.timeout."),
+		slow:     set.Counter("handover_slow_total", "Segments whose hand-over to the table side was skipped or took longer than handover.timeout.ms."),
 		seconds:  set.Histogram("copy_seconds", "Duration of copies that succeeded.", telemetry.Seconds),
 		errors:   set.Counters("copy_errors_total", "Copies that failed.", "class", classes...),
 		running:  map[*flight]struct{}{},

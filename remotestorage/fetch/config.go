@@ -12,7 +12,7 @@ import (
 type Config struct {
 	CacheBytes   int64         `config:"fetch.cache.bytes" default:"134217728" doc:"Memory for segment chunks, cached and on their way, in bytes. Each concurrent reader needs one chunk (segment.chunk.bytes of the writer); more memory saves GETs when consumers re-read."`
 	SidecarBytes int64         `config:"fetch.sidecar.cache.bytes" default:"67108864" doc:"Memory for sidecars (indexes and manifests), in bytes. A sidecar in the cache saves one GET per first read of a segment."`
-	Deadline     time.Duration `config:"fetch.deadline" default:"60s" doc:"Longest time one chunk or sidecar may take, retries included, beside the time its bytes take at fetch.min.rate."`
+	Deadline     time.Duration `config:"fetch.deadline.ms" default:"60000" doc:"Longest time one chunk or sidecar may take, retries included, beside the time its bytes take at fetch.min.rate."`
 	MinRate      int64         `config:"fetch.min.rate" default:"262144" doc:"Slowest progress of a read that is still waited for, in bytes per second."`
 }
 
@@ -37,7 +37,7 @@ func (c Config) Validate() error {
 		faults = append(faults, status.Errorf(status.Invalid, "fetch.sidecar.cache.bytes is %d, at least %d is needed", c.SidecarBytes, minSidecarBytes))
 	}
 	if c.Deadline < time.Second {
-		faults = append(faults, status.Errorf(status.Invalid, "fetch.deadline is %v, at least 1s is needed", c.Deadline))
+		faults = append(faults, status.Errorf(status.Invalid, "fetch.deadline.ms is %v, at least 1s is needed", c.Deadline))
 	}
 	if c.MinRate < 1 {
 		faults = append(faults, status.Errorf(status.Invalid, "fetch.min.rate is %d, it must be positive", c.MinRate))

@@ -10,7 +10,7 @@ func TestValidateNamesAllFaults(t *testing.T) {
 		t.Errorf("defaults: %v", err)
 	}
 	err := Config{}.Validate()
-	for _, key := range []string{"fetch.cache.bytes", "fetch.sidecar.cache.bytes", "fetch.deadline", "fetch.min.rate"} {
+	for _, key := range []string{"fetch.cache.bytes", "fetch.sidecar.cache.bytes", "fetch.deadline.ms", "fetch.min.rate"} {
 		if err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s is not in %v", key, err)
 		}

@@ -12,10 +12,10 @@ import (
 // Config is the settings of deletion. The zero value is invalid; DefaultConfig has the documented defaults.
 type Config struct {
 	Dir        string        `config:"local.dir" default:"" doc:"Directory of the plugin's own files on this broker, an absolute path outside of every log.dirs entry. Holds the journal of deletes; must survive a restart."`
-	Interval   time.Duration `config:"delete.interval" default:"10s" doc:"How often objects of deleted segments that are still held are looked at again. A delete that is not held begins at once."`
+	Interval   time.Duration `config:"delete.interval.ms" default:"10000" doc:"How often objects of deleted segments that are still held are looked at again. A delete that is not held begins at once."`
 	Batch      int           `config:"delete.batch" default:"250" doc:"Segments whose objects are removed with one pair of requests to the store, where the store can delete in batches."`
-	MaxBackoff time.Duration `config:"delete.backoff.max" default:"5m" doc:"Longest pause between attempts while the store refuses deletes."`
-	Deadline   time.Duration `config:"delete.deadline" default:"60s" doc:"Longest time one request to remove a batch may take, retries included."`
+	MaxBackoff time.Duration `config:"delete.backoff.max.ms" default:"300000" doc:"Longest pause between attempts while the store refuses deletes."`
+	Deadline   time.Duration `config:"delete.deadline.ms" default:"60000" doc:"Longest time one request to remove a batch may take, retries included."`
 }
 
 // DefaultConfig has the documented defaults; Dir has none.
@@ -33,16 +33,16 @@ func (c Config) Validate() error {
 		bad("local.dir is %q, it must be an absolute path", c.Dir)
 	}
 	if c.Interval < 10*time.Millisecond {
-		bad("delete.interval is %v, at least 10ms is needed", c.Interval)
+		bad("delete.interval.ms is %v, at least 10ms is needed", c.Interval)
 	}
 	if c.Batch < 1 || c.Batch > 1000 {
 		bad("delete.batch is %d, it must be in [1, 1000]", c.Batch)
 	}
 	if c.MaxBackoff < c.Interval {
-		bad("delete.backoff.max is %v, less than delete.interval %v", c.MaxBackoff, c.Interval)
+		bad("delete.backoff.max.ms is %v, less than delete.interval.ms %v", c.MaxBackoff, c.Interval)
 	}
 	if c.Deadline < time.Second {
-		bad("delete.deadline is %v, at least 1s is needed", c.Deadline)
+		bad("delete.deadline.ms is %v, at least 1s is needed", c.Deadline)
 	}
 	return errors.Join(faults...)
 }
