@@ -46,7 +46,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 	if err := errors.Join(os.MkdirAll(data, 0o755), os.WriteFile(config, fmt.Appendf(nil, identities, accessKey, secretKey), 0o600)); err != nil {
 		return nil, err
 	}
-	return retry(func() (*Server, error) {
+	return start(ctx, func() (*Server, error) {
 		p, err := freePorts(5)
 		if err != nil {
 			return nil, err
@@ -55,6 +55,6 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 			fmt.Sprint("-s3.port=", p[0]), fmt.Sprint("-master.port=", p[1]), fmt.Sprint("-volume.port=", p[2]),
 			fmt.Sprint("-filer.port=", p[3]), fmt.Sprint("-admin.port=", p[4]),
 			"-s3.port.iceberg=0", "-s3.port.lance=0", "-webdav=false", "-admin.ui=false", "-master.telemetry=false"}
-		return launch(ctx, dir, fmt.Sprint("http://127.0.0.1:", p[0]), weed, args, nil)
+		return newServer(dir, weed, p, args), nil
 	})
 }

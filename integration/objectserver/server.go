@@ -40,9 +40,12 @@ type Server struct {
 	Bucket    string // exists and is empty
 	PID       int
 
-	logFile string
-	cmd     *exec.Cmd
-	ended   chan struct{}
+	dir, binary string
+	args        []string
+	ports       []int
+	logFile     string
+	cmd         *exec.Cmd
+	ended       chan struct{}
 }
 
 // Config is the settings of a store in this server, below a prefix.
@@ -58,16 +61,27 @@ func (s *Server) Log() string {
 	return string(b)
 }
 
-// Stop ends the server, after 10 seconds by force, and waits until it is gone.
+// Stop ends the server and waits until it is gone. What it has acknowledged is there after Restart.
 func (s *Server) Stop() {
 	_ = syscall.Kill(-s.PID, syscall.SIGTERM)
 	select {
 	case <-s.ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Second): // SeaweedFS lingers
 		_ = syscall.Kill(-s.PID, syscall.SIGKILL)
 		<-s.ended
 	}
+	for _, port := range s.ports { // SeaweedFS's sockets, which a kill leaves behind
+		for _, p := range []int{port, port + second} {
+			left, _ := filepath.Glob(fmt.Sprintf("/tmp/seaweedfs-*-%d.sock", p))
+			for _, name := range left {
+				_ = os.Remove(name)
+			}
+		}
+	}
 }
+
+// Restart starts a stopped server again, at the same endpoint with the same objects.
+func (s *Server) Restart(ctx context.Context) error { return s.launch(ctx) }
 
 // Pause stops the process without ending it: the server takes connections and answers nothing until Resume.
 func (s *Server) Pause() { _ = syscall.Kill(-s.PID, syscall.SIGSTOP) }
@@ -75,35 +89,36 @@ func (s *Server) Pause() { _ = syscall.Kill(-s.PID, syscall.SIGSTOP) }
 // Resume undoes Pause.
 func (s *Server) Resume() { _ = syscall.Kill(-s.PID, syscall.SIGCONT) }
 
-// launch runs a command in dir and waits until the store works.
-func launch(ctx context.Context, dir, endpoint, binary string, args, env []string) (*Server, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	s := &Server{Endpoint: endpoint, AccessKey: accessKey, SecretKey: secretKey, Bucket: bucket,
-		logFile: filepath.Join(dir, "server.log"), ended: make(chan struct{})}
-	log, err := os.Create(s.logFile)
+// newServer describes a server that keeps everything in dir; the first port is for S3.
+func newServer(dir, binary string, ports []int, args []string) *Server {
+	return &Server{Endpoint: fmt.Sprint("http://127.0.0.1:", ports[0]), AccessKey: accessKey, SecretKey: secretKey, Bucket: bucket,
+		dir: dir, binary: binary, args: args, ports: ports, logFile: filepath.Join(dir, "server.log")}
+}
+
+// launch runs the process and waits until the store works.
+func (s *Server) launch(ctx context.Context) error {
+	log, err := os.OpenFile(s.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
-	s.cmd = exec.Command(binary, args...)
-	s.cmd.Dir = dir
-	s.cmd.Env = append(append(os.Environ(), "HOME="+dir), env...)
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", binary, err)
+	cmd, ended := exec.Command(s.binary, s.args...), make(chan struct{})
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "HOME="+s.dir)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", s.binary, err)
 	}
-	s.PID = s.cmd.Process.Pid
-	go func() { _ = s.cmd.Wait(); close(s.ended) }()
+	s.cmd, s.ended, s.PID = cmd, ended, cmd.Process.Pid
+	go func() { _ = cmd.Wait(); close(ended) }()
 	ctx, cancel := context.WithTimeout(ctx, readyWait)
 	defer cancel()
 	if err := s.awaitReady(ctx); err != nil {
 		s.Stop()
-		return nil, fmt.Errorf("%s does not serve: %w\nthe end of %s:\n%s", filepath.Base(binary), err, s.logFile, tail(s.Log(), 30))
+		return fmt.Errorf("%s does not serve: %w\nthe end of %s:\n%s", filepath.Base(s.binary), err, s.logFile, tail(s.Log(), 30))
 	}
-	return s, nil
+	return nil
 }
 
 // awaitReady writes and removes an object until that works.
@@ -138,12 +153,19 @@ func tail(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// retry starts a server again with other ports if it has lost one to another process.
-func retry(start func() (*Server, error)) (*Server, error) {
+// start launches what describe makes, again with other ports if one was lost to another process.
+func start(ctx context.Context, describe func() (*Server, error)) (*Server, error) {
 	for try := 1; ; try++ {
-		s, err := start()
-		if err == nil || try == tries || !strings.Contains(err.Error(), "address already in use") {
-			return s, err
+		s, err := describe()
+		if err != nil {
+			return nil, err
+		}
+		err = s.launch(ctx)
+		if err == nil {
+			return s, nil
+		}
+		if try == tries || !strings.Contains(err.Error(), "address already in use") {
+			return nil, err
 		}
 	}
 }

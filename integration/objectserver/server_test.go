@@ -15,9 +15,9 @@ import (
 )
 
 // run starts a server for a test and shows the end of its log if the test fails.
-func run(t *testing.T, start func(context.Context, string) (*Server, error)) *Server {
+func run(t *testing.T, startIn func(context.Context, string) (*Server, error)) *Server {
 	t.Helper()
-	s, err := start(t.Context(), t.TempDir())
+	s, err := startIn(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestSeaweedFS(t *testing.T) {
 	t.Run("acceptance", func(t *testing.T) {
 		// Races cost seconds each: the server's lock is slow.
 		storetest.Acceptance(t, func(t *testing.T) objectstore.Store { return store(t, server, "some/prefix", nil) },
-			storetest.Caps{Swap: true, Nesting: true, Rounds: 2, Large: 24 << 20})
+			storetest.Caps{Swap: true, Nesting: true, ByDirectory: true, Rounds: 1, Large: 24 << 20})
 	})
 	t.Run("root of the bucket", func(t *testing.T) {
 		st := store(t, server, "", nil)
@@ -84,10 +84,19 @@ func TestSeaweedFS(t *testing.T) {
 	})
 	t.Run("stopped server", func(t *testing.T) {
 		st := store(t, server, "stopped", nil)
+		if _, err := st.Put(t.Context(), "b", strings.NewReader("kept"), objectstore.Condition{}); err != nil {
+			t.Fatal(err)
+		}
 		server.Stop()
 		_, err := st.Put(t.Context(), "a", strings.NewReader("x"), objectstore.Condition{Absent: true})
 		if !status.Is(err, status.Transient) || !strings.Contains(err.Error(), "cannot be reached") || !strings.Contains(err.Error(), server.Endpoint) {
 			t.Errorf("%v: %v; nothing was sent, so nothing is unknown", status.Of(err), err)
+		}
+		if err := server.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if data, _, err := st.Get(t.Context(), "b", 10); err != nil || string(data) != "kept" {
+			t.Errorf("after a restart: %q, %v", data, err)
 		}
 	})
 }

@@ -26,13 +26,13 @@ func StartVersity(ctx context.Context, dir string) (*Server, error) {
 	if err := os.MkdirAll(filepath.Join(data, bucket), 0o755); err != nil {
 		return nil, err
 	}
-	return retry(func() (*Server, error) {
+	return start(ctx, func() (*Server, error) {
 		p, err := freePorts(1)
 		if err != nil {
 			return nil, err
 		}
 		// Never --sidecar: its If-Match is not atomic.
 		args := []string{"--port", fmt.Sprint("127.0.0.1:", p[0]), "--access", accessKey, "--secret", secretKey, "--quiet", "posix", data}
-		return launch(ctx, dir, fmt.Sprint("http://127.0.0.1:", p[0]), binary, args, nil)
+		return newServer(dir, binary, p, args), nil
 	})
 }

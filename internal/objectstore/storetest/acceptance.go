@@ -15,10 +15,13 @@ import (
 
 // Caps is what a store may lack or what costs it too much time.
 type Caps struct {
-	Swap    bool  // Condition.Match works; if not it must be Unsupported
-	Nesting bool  // "a" may exist beside "a/b"; if not the second put must be Invalid
-	Rounds  int   // races of 16 creators; default 5
-	Large   int64 // bytes of the large object; default 24 MiB
+	Swap    bool // Condition.Match works; if not it must be Unsupported
+	Nesting bool // "a" may exist beside "a/b"; if not the second put must be Invalid
+	// ByDirectory: the server lists directory by directory, so that "a/b" comes before "a-b", and after "a" all below "a/" is missing.
+	ByDirectory bool
+
+	Rounds int   // races of 16 creators; default 5
+	Large  int64 // bytes of the large object; default 24 MiB
 }
 
 // suite is one subtest: a store, a prefix of its own and a deadline.

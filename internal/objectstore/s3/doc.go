@@ -1,0 +1,22 @@
+// Package s3 is the object store over Amazon S3 and stores that speak its protocol.
+//
+// # Guarantees
+//
+// Everything of objectstore.Store. One request per call: no retries below this package (a lost reply to a conditional put
+// would come back as a conflict with itself), except the parts of a large object, which are idempotent and retried by reading
+// the source again. No part is held in memory. A put with a condition whose reply was lost is Unknown; a put without one is
+// Transient then, and may have happened. Redirects are not followed, so credentials go to the configured endpoint only. No
+// helper program is run for credentials. Errors say what to check and hold no credential; nothing is printed.
+//
+// # Not its job
+//
+// Key layout, retries of whole calls, bucket policy, lifecycle of buckets.
+//
+// # Concurrency
+//
+// A Store is safe for concurrent use. Close ends running uploads of parts.
+//
+// # Entry points
+//
+// [Config], [Open], [Store.Probe].
+package s3

@@ -1,0 +1,194 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"tidemark/internal/objectstore"
+	"tidemark/internal/status"
+)
+
+// call is what was tried.
+type call struct {
+	verb, key string
+	cond      objectstore.Condition // of a put
+}
+
+func (c call) conditional() bool { return c.cond != objectstore.Condition{} }
+
+// failed gives an error of the SDK its class and words. Only code and message of the reply are shown: its other fields hold
+// the signed text on a wrong signature.
+func (s *Store) failed(ctx context.Context, err error, c call) error {
+	var response *smithyhttp.ResponseError // also made without a reply, with status 0
+	if errors.As(err, &response) && response.Response != nil && response.HTTPStatusCode() > 0 {
+		return s.refused(err, response.HTTPStatusCode(), c)
+	}
+	var ended *smithy.CanceledError
+	var send *smithyhttp.RequestSendError
+	sent := (errors.As(err, &ended) || errors.As(err, &send)) && !dialling(err)
+	switch {
+	case sent && c.conditional():
+		return status.Errorf(status.Unknown, "%s %s: no reply from %s, the object may have been written: %s", c.verb, c.key, s.config.where(), cause(err))
+	case ctx.Err() != nil:
+		return status.Wrapf(ctx.Err(), "%s %s", c.verb, c.key)
+	case sent:
+		return status.Errorf(status.Transient, "%s %s: no reply from %s: %s", c.verb, c.key, s.config.where(), cause(err))
+	case dialling(err):
+		return status.Errorf(status.Transient, "%s %s: %s cannot be reached: %s", c.verb, c.key, s.config.where(), cause(err))
+	}
+	return status.Errorf(status.Transient, "%s %s: the request to %s could not be made: %s", c.verb, c.key, s.config.where(), cause(err))
+}
+
+// refused is the status table.
+func (s *Store) refused(err error, code int, c call) error {
+	var api smithy.APIError
+	name, message := "", ""
+	if errors.As(err, &api) {
+		name, message = api.ErrorCode(), api.ErrorMessage()
+	}
+	class, advice := s.judge(code, name, c)
+	text := fmt.Sprintf("%s %s: %s answered %d", c.verb, c.key, s.config.where(), code)
+	if name != "" && name != strconv.Itoa(code) && name != "UnknownError" {
+		text += " " + clean(name)
+	}
+	if message != "" && message != name {
+		text += ": " + clean(message)
+	}
+	var withID *awshttp.ResponseError
+	if errors.As(err, &withID) && withID.ServiceRequestID() != "" {
+		text += " (request " + clean(withID.ServiceRequestID()) + ")"
+	}
+	if advice != "" {
+		text += ". " + advice
+	}
+	return status.Errorf(class, "%s", text)
+}
+
+// What to check, by code or status.
+const (
+	adviseKeys     = "Check the access key and secret (store.s3.*), that they belong to this store, and that this machine's clock is right: a signature is valid for 15 minutes"
+	advisePolicy   = "The credentials are known but may not do this: check the policy of the user, role and bucket (GetObject, PutObject, DeleteObject, ListBucket, AbortMultipartUpload) and that this machine's clock is right"
+	adviseClock    = "This machine's clock and the store's differ: check NTP"
+	adviseRegion   = "The bucket is elsewhere: check store.s3.region and store.s3.endpoint; redirects are not followed, because they would carry credentials"
+	adviseBucket   = "Check store.s3.bucket, store.s3.endpoint and store.s3.path.style: the bucket must exist, it is not created"
+	adviseExpired  = "The credentials have expired"
+	adviseNotMade  = "The store does not have this operation"
+	adviseNesting  = "This store keeps objects as files: a key is an object or a prefix of others, not both"
+	adviseExisting = "The object exists"
+	adviseChanged  = "The object is not, or no longer, the expected one"
+)
+
+// judge gives the class of a reply and what to check.
+func (s *Store) judge(code int, name string, c call) (status.Class, string) {
+	switch name {
+	case "NoSuchBucket", "InvalidBucketName":
+		return status.Invalid, adviseBucket
+	case "NoSuchUpload":
+		if strings.HasPrefix(c.verb, "abort") {
+			return status.NotFound, ""
+		}
+		return status.Transient, ""
+	case "RequestTimeTooSkewed":
+		return status.Transient, adviseClock // the SDK takes the store's time from this reply for the next request
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired":
+		if s.invalidate() {
+			return status.Transient, adviseExpired + "; new ones are fetched"
+		}
+		return status.Invalid, adviseExpired + ": set new ones"
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthorizationHeaderMalformed":
+		return status.Invalid, adviseKeys
+	case "SlowDown", "RequestLimitExceeded", "ThrottlingException", "TooManyRequests":
+		return status.Throttled, ""
+	case "ObjectParentIsFile", "ExistingObjectIsDirectory": // versitygw
+		return status.Invalid, adviseNesting
+	case "FileAlreadyExists": // Alibaba OSS, with the status that means "try again" on S3
+		return status.Conflict, adviseExisting
+	case "RequestTimeout", "BadDigest", "XAmzContentSHA256Mismatch", "IncompleteBody", "InvalidPart":
+		return status.Transient, ""
+	}
+	switch {
+	case code == 412, code == 404 && c.cond.Match != "":
+		if c.cond.Absent {
+			return status.Conflict, adviseExisting
+		}
+		return status.Conflict, adviseChanged
+	case code == 404:
+		return status.NotFound, ""
+	case code == 409:
+		return status.Transient, ""
+	case code == 429:
+		return status.Throttled, ""
+	case code == 401:
+		return status.Invalid, adviseKeys
+	case code == 403:
+		return status.Invalid, advisePolicy
+	case code == 301, code == 302, code == 308:
+		return status.Invalid, adviseRegion
+	case code == 307:
+		return status.Transient, adviseRegion
+	case code == 501:
+		return status.Unsupported, adviseNotMade
+	case code >= 500 || code < 300: // below 300: an error after the status line of a completion
+		if c.conditional() {
+			return status.Unknown, "The object may have been written"
+		}
+		return status.Transient, ""
+	}
+	return status.Invalid, ""
+}
+
+// codeClass is judge for an entry of a batch, which has no status.
+func codeClass(name string) status.Class {
+	switch name {
+	case "SlowDown":
+		return status.Throttled
+	case "AccessDenied":
+		return status.Invalid
+	}
+	return status.Transient
+}
+
+// dialling tells failures before the first byte of the request: nothing has happened, even if the put had a condition. Each
+// attempt to connect that follows is for a request of which nothing was written.
+func dialling(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial"
+}
+
+// cause is the innermost useful text: without the URL and the SDK's layers.
+func cause(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	} else {
+		var send *smithyhttp.RequestSendError
+		var operation *smithy.OperationError
+		switch {
+		case errors.As(err, &send):
+			err = send.Err
+		case errors.As(err, &operation):
+			err = operation.Err
+		}
+	}
+	return clean(err.Error())
+}
+
+// clean makes foreign text safe for one line of a log.
+func clean(text string) string {
+	const longest = 300
+	if len(text) > longest {
+		text = text[:longest] + "…"
+	}
+	quoted := strconv.Quote(text)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}

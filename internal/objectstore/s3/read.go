@@ -1,0 +1,190 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"tidemark/internal/objectstore"
+	"tidemark/internal/status"
+)
+
+// Get returns the whole object.
+func (s *Store) Get(ctx context.Context, key string, limit int64) ([]byte, objectstore.Info, error) {
+	if err := s.enter(ctx, "get", key); err != nil {
+		return nil, objectstore.Info{}, err
+	}
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(key)})
+	if err != nil {
+		return nil, objectstore.Info{}, s.failed(ctx, err, call{verb: "get", key: key})
+	}
+	defer out.Body.Close()
+	if out.ContentLength == nil {
+		return nil, objectstore.Info{}, status.Errorf(status.Unsupported, "get %s: %s does not say how long the object is", key, s.config.where())
+	}
+	info := objectstore.Info{Key: key, Size: *out.ContentLength, ETag: bare(out.ETag), Modified: aws.ToTime(out.LastModified)}
+	if info.Size > limit {
+		return nil, info, objectstore.TooLarge(key, info.Size, limit)
+	}
+	data := make([]byte, info.Size)
+	if err := s.fill(ctx, out.Body, data, call{verb: "get", key: key}, 0); err != nil {
+		return nil, info, err
+	}
+	return data, info, nil
+}
+
+// ReadRange fills dst from offset on. The reply must say that it is the range that was asked for, and have its length: some
+// servers and proxies answer with the whole object or with what they have.
+func (s *Store) ReadRange(ctx context.Context, key string, dst []byte, offset int64) error {
+	if err := objectstore.CheckRange(key, offset); err != nil {
+		return err
+	}
+	if err := s.enter(ctx, "read", key); err != nil {
+		return err
+	}
+	if len(dst) == 0 {
+		info, err := s.Head(ctx, key)
+		if err == nil && offset > info.Size {
+			err = objectstore.ShortRange(key, offset, 0, info.Size)
+		}
+		return err
+	}
+	c := call{verb: fmt.Sprintf("read bytes %d to %d of", offset, offset+int64(len(dst))), key: key}
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(key),
+		Range: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+int64(len(dst))-1))})
+	if size, beyond := s.beyond(ctx, err, key); beyond {
+		return objectstore.ShortRange(key, offset, len(dst), size)
+	}
+	if err != nil {
+		return s.failed(ctx, err, c)
+	}
+	defer out.Body.Close()
+	first, last, size, ok := parseContentRange(aws.ToString(out.ContentRange))
+	switch {
+	case !ok && out.ContentRange == nil && offset == 0 && aws.ToInt64(out.ContentLength) == int64(len(dst)):
+		// The whole object is what was asked for.
+	case !ok:
+		return status.Errorf(status.Unsupported, "%s %s: %s answered without the range (Content-Range %q): it, or a proxy before it, ignores ranged reads",
+			c.verb, key, s.config.where(), aws.ToString(out.ContentRange))
+	case first == offset && last < offset+int64(len(dst))-1 && last == size-1:
+		return objectstore.ShortRange(key, offset, len(dst), size)
+	case first != offset || last != offset+int64(len(dst))-1:
+		return status.Errorf(status.Corrupt, "%s %s: %s answered with bytes %d to %d", c.verb, key, s.config.where(), first, last+1)
+	}
+	return s.fill(ctx, out.Body, dst, c, offset)
+}
+
+// fill reads exactly dst and makes sure that the body ends there, which also returns the connection to the pool.
+func (s *Store) fill(ctx context.Context, body io.Reader, dst []byte, c call, offset int64) error {
+	n, err := io.ReadFull(body, dst)
+	if err != nil && !(err == io.EOF && len(dst) == 0) {
+		if ctx.Err() != nil {
+			return status.Wrapf(ctx.Err(), "%s %s at byte %d", c.verb, c.key, offset+int64(n))
+		}
+		return status.Errorf(status.Transient, "%s %s: the reply broke off at byte %d: %w", c.verb, c.key, offset+int64(n), err)
+	}
+	if extra, err := body.Read(make([]byte, 1)); extra > 0 || err != nil && err != io.EOF {
+		return status.Errorf(status.Corrupt, "%s %s: the reply goes on after byte %d (%v)", c.verb, c.key, offset+int64(n), err)
+	}
+	return nil
+}
+
+// beyond tells that a range starts behind the end of the object, and where that is.
+func (s *Store) beyond(ctx context.Context, err error, key string) (size int64, is bool) {
+	var response *smithyhttp.ResponseError
+	if !errors.As(err, &response) || response.HTTPStatusCode() != 416 {
+		return 0, false
+	}
+	if response.Response != nil {
+		_, total, _ := strings.Cut(response.Response.Header.Get("Content-Range"), "/")
+		if size, err := strconv.ParseInt(total, 10, 64); err == nil {
+			return size, true
+		}
+	}
+	info, err := s.Head(ctx, key)
+	return info.Size, err == nil
+}
+
+// parseContentRange reads "bytes first-last/size".
+func parseContentRange(text string) (first, last, size int64, ok bool) {
+	rest, found := strings.CutPrefix(text, "bytes ")
+	span, total, found2 := strings.Cut(rest, "/")
+	from, to, found3 := strings.Cut(span, "-")
+	if !found || !found2 || !found3 {
+		return 0, 0, 0, false
+	}
+	first, err1 := strconv.ParseInt(from, 10, 64)
+	last, err2 := strconv.ParseInt(to, 10, 64)
+	size, err3 := strconv.ParseInt(total, 10, 64)
+	return first, last, size, err1 == nil && err2 == nil && err3 == nil && first <= last && last < size
+}
+
+// Head returns the description of an object.
+func (s *Store) Head(ctx context.Context, key string) (objectstore.Info, error) {
+	if err := s.enter(ctx, "head", key); err != nil {
+		return objectstore.Info{}, err
+	}
+	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: s.bucket(), Key: s.name(key)})
+	if err != nil {
+		return objectstore.Info{}, s.failed(ctx, err, call{verb: "head", key: key})
+	}
+	return objectstore.Info{Key: key, Size: aws.ToInt64(out.ContentLength), ETag: bare(out.ETag), Modified: aws.ToTime(out.LastModified)}, nil
+}
+
+// pageKeys is S3's page.
+const pageKeys = 1000
+
+// List pages through the keys. Keys that are no objects of this store (markers that end in a slash, the store's own) are
+// left out. The order is the server's: Amazon's is that of keys; SeaweedFS sorts directory by directory, so that "a/b"
+// comes before "a-b", and a page after "a" misses all below "a/". Layouts without such neighbours are listed right on both.
+func (s *Store) List(ctx context.Context, prefix, after string, max int) (page []objectstore.Info, more bool, err error) {
+	if err := objectstore.CheckList(prefix, max); err != nil {
+		return nil, false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, status.Wrapf(err, "list %q", prefix)
+	}
+	in := &s3.ListObjectsV2Input{Bucket: s.bucket(), Prefix: s.name(prefix)}
+	if after != "" {
+		in.StartAfter = s.name(after)
+	}
+	for more = true; more && len(page) < max; {
+		in.MaxKeys = aws.Int32(int32(min(max-len(page), pageKeys)))
+		out, err := s.client.ListObjectsV2(ctx, in)
+		if err != nil {
+			return nil, false, s.failed(ctx, err, call{verb: "list", key: prefix})
+		}
+		for _, o := range out.Contents {
+			in.StartAfter = o.Key
+			key, ok := strings.CutPrefix(aws.ToString(o.Key), s.prefix)
+			if ok && objectstore.CheckKey(key) == nil && len(page) < max {
+				page = append(page, s.listed(key, o))
+			}
+		}
+		more = aws.ToBool(out.IsTruncated) && len(out.Contents) > 0
+	}
+	return page, more, nil
+}
+
+func (s *Store) listed(key string, o types.Object) objectstore.Info {
+	return objectstore.Info{Key: key, Size: aws.ToInt64(o.Size), ETag: bare(o.ETag), Modified: aws.ToTime(o.LastModified)}
+}
+
+// enter refuses bad keys and ended contexts before anything is sent.
+func (s *Store) enter(ctx context.Context, verb, key string) error {
+	if err := objectstore.CheckKey(key); err != nil {
+		return err
+	}
+	return status.Wrapf(ctx.Err(), "%s %s", verb, key)
+}
+
+// bare is an ETag without the quotes, which not every server sends everywhere.
+func bare(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }
