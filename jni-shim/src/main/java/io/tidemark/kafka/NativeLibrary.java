@@ -23,9 +23,13 @@ final class NativeLibrary {
     private static final String OVERRIDE = "tidemark.native.lib";
     private static final String SHARED = "tidemark.native.inode"; // path, identity, version; one per process
     private static final int DEFAULT_SLABS = 64;
-    private static final int SLAB_SIZE = 1 << 20;
+    private static final int MAX_SLABS = 1 << 14;
+    private static final int DEFAULT_SLAB_SIZE = 1 << 20;
+    private static final int MIN_SLAB_SIZE = 64 << 10;
+    private static final int MAX_SLAB_SIZE = 64 << 20;
 
     private static boolean loaded;
+    private static int cpus; // asked once: the process-wide settings may not change
     private static NativeTransport transport;
     private static String version; // of the jar, set by load
 
@@ -36,6 +40,7 @@ final class NativeLibrary {
     static synchronized Transport transport(Map<String, ?> properties) {
         if (!loaded) {
             load();
+            cpus = Runtime.getRuntime().availableProcessors();
             loaded = true;
             LogBridge.start();
         }
@@ -125,10 +130,11 @@ final class NativeLibrary {
     }
 
     private static void init(Map<String, ?> properties) {
-        int slabs = (int) number(properties.get("native.slabs"), DEFAULT_SLABS);
-        long memory = number(properties.get("native.memory.limit"), 0);
-        ByteBuffer request = Messages.init(Runtime.getRuntime().availableProcessors(), memory, crashFile(), slabs,
-                SLAB_SIZE, version, LogBridge.level());
+        int slabs = (int) number(properties, "native.slabs", 1, MAX_SLABS, DEFAULT_SLABS);
+        int slabSize = (int) number(properties, "native.slab.bytes", MIN_SLAB_SIZE, MAX_SLAB_SIZE, DEFAULT_SLAB_SIZE);
+        long memory = number(properties, "native.memory.limit", 0, Long.MAX_VALUE, 0);
+        ByteBuffer request =
+                Messages.init(cpus, memory, crashFile(), slabs, slabSize, version, LogBridge.level());
         byte[][] out = new byte[2][];
         int status = Native.init(request, request.capacity(), out);
         if (status != Status.OK) {
@@ -136,10 +142,15 @@ final class NativeLibrary {
         }
     }
 
-    /** Go validates every property when it opens and names all faults at once, so a bad number is only passed by. */
-    private static long number(Object value, long otherwise) {
+    /**
+     * A property of the process. What cannot be used is left out here, because opening validates every property and
+     * names all faults at once.
+     */
+    private static long number(Map<String, ?> properties, String key, long low, long high, long otherwise) {
+        Object value = properties.get(key);
         try {
-            return value == null ? otherwise : Long.parseLong(value.toString().trim());
+            long number = value == null ? otherwise : Long.parseLong(value.toString().trim());
+            return number >= low && number <= high ? number : otherwise;
         } catch (NumberFormatException e) {
             return otherwise;
         }
