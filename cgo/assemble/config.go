@@ -1,0 +1,115 @@
+package assemble
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tidemark/internal/listener"
+	"tidemark/internal/objectstore/s3"
+	"tidemark/internal/status"
+	"tidemark/remotestorage"
+	"tidemark/tables"
+	"tidemark/tables/ingest"
+)
+
+// Store types.
+const (
+	StoreFile = "file"
+	StoreS3   = "s3"
+)
+
+// Config is every setting of Tidemark. docs/config.md is made from its tags.
+type Config struct {
+	Store   StoreConfig
+	S3      s3.Config
+	Storage remotestorage.Config
+	HTTP    HTTPConfig
+	Native  NativeConfig
+	Tables  tables.Config
+	Ingest  ingest.Config
+}
+
+// StoreConfig says where segments and tables live.
+type StoreConfig struct {
+	Type string `config:"store.type" doc:"Where segments and tables are stored: file (a directory on a local disk of a single host) or s3."`
+	Path string `config:"store.path" optional:"true" doc:"Directory of the file store, an absolute path outside of every log.dirs entry. Needed with store.type=file."`
+}
+
+// NativeConfig bounds the native library. It holds for the whole process: the first plugin instance decides.
+type NativeConfig struct {
+	Slabs       int   `config:"native.slabs" default:"64" doc:"Buffers that carry bytes of segments to Kafka's threads. Each concurrent remote read needs two."`
+	SlabBytes   int   `config:"native.slab.bytes" default:"1048576" doc:"Size of such a buffer."`
+	MemoryLimit int64 `config:"native.memory.limit" default:"0" doc:"Soft limit of the library's own heap in bytes, outside of the JVM's heap; 0 is none. The collector works harder near it."`
+}
+
+// handled are properties Kafka adds itself.
+var handled = []string{"broker.id", "node.id"}
+
+// HTTPConfig is the one HTTP listener.
+type HTTPConfig struct {
+	Listener    string `config:"http.listener" optional:"true" doc:"host:port of the HTTP listener: /metrics for Prometheus and /iceberg, the Iceberg REST catalog for reading. Unset: no listener. Without a host it binds 127.0.0.1."`
+	AllowRemote bool   `config:"http.allow.remote" default:"false" doc:"Whether http.listener may bind an address that other hosts reach. There is no TLS and no token yet: whoever reaches it reads metrics and table metadata."`
+}
+
+// Parse binds and checks a configuration. Invalid lists all faults, one a line.
+func Parse(properties map[string]string) (Config, error) {
+	var c Config
+	faults := bind(&c, properties, handled...)
+	if len(faults) == 0 {
+		faults = c.faults()
+	}
+	if len(faults) > 0 {
+		for i, f := range faults {
+			faults[i] = Prefix + f
+		}
+		return c, status.Errorf(status.Invalid, "%d faults in the configuration of Tidemark:\n  %s", len(faults), strings.Join(faults, "\n  "))
+	}
+	return c, nil
+}
+
+// faults checks the parts and what holds between them.
+func (c *Config) faults() (faults []string) {
+	bad := func(is bool, format string, args ...any) {
+		if is {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	switch c.Store.Type {
+	case StoreFile:
+		bad(!filepath.IsAbs(c.Store.Path), "store.path: %q is not an absolute path", c.Store.Path)
+		bad(c.S3.Bucket != "", "store.s3.bucket: only with store.type=s3")
+	case StoreS3:
+		bad(c.Store.Path != "", "store.path: only with store.type=file")
+		faults = append(faults, c.S3.Validate()...)
+	default:
+		bad(true, "store.type: %q is neither file nor s3", c.Store.Type)
+	}
+	faults = append(faults, lines(c.Storage.Validate())...)
+	if err := (listener.Config{Address: c.HTTP.Listener, AllowRemote: c.HTTP.AllowRemote}).Validate(); err != nil {
+		faults = append(faults, "http.listener: "+err.Error())
+	}
+	faults = append(faults, c.Tables.Validate()...)
+	faults = append(faults, c.Ingest.Validate()...)
+	bad(c.Native.Slabs < 4 || c.Native.Slabs > 4096, "native.slabs: %d is not between 4 and 4096", c.Native.Slabs)
+	bad(c.Native.SlabBytes < 64<<10 || c.Native.SlabBytes > 64<<20, "native.slab.bytes: %d is not between 64 KiB and 64 MiB", c.Native.SlabBytes)
+	bad(c.Native.MemoryLimit < 0, "native.memory.limit: must not be negative")
+	slices.Sort(faults)
+	return faults
+}
+
+// lines are the messages of joined errors, however deep.
+func lines(err error) []string {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []string
+		for _, e := range joined.Unwrap() {
+			out = append(out, lines(e)...)
+		}
+		return out
+	}
+	return strings.Split(err.Error(), "\n")
+}

@@ -1,0 +1,200 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"tidemark/catalog"
+	"tidemark/catalog/builtin"
+	"tidemark/catalog/coordinator"
+	"tidemark/cgo/dispatch"
+	"tidemark/internal/kafkaclient"
+	"tidemark/internal/listener"
+	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
+	"tidemark/remotestorage"
+	"tidemark/tables"
+	"tidemark/tables/ingest"
+)
+
+// closeTime is how long each part may take to stop.
+const closeTime = 5 * time.Second
+
+// Instance is one configured plugin: everything behind one broker's RemoteStorageManager.
+type Instance struct {
+	log         *slog.Logger
+	metrics     *telemetry.Set
+	storage     *remotestorage.Manager
+	ingest      *ingest.Ingest
+	tables      *tables.Tables
+	coordinator *coordinator.Coordinator
+	listener    *listener.Listener
+	logDir      atomic.Value // string: the broker's first log directory
+}
+
+// Open builds an instance. It connects to nothing: a store that cannot be reached is found by use. Errors: Invalid and Unsupported with
+// words for the operator.
+func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (dispatch.Instance, error) {
+	c, err := Parse(req.Properties)
+	if err != nil {
+		return nil, err
+	}
+	if err := localDirs(&c); err != nil {
+		return nil, err
+	}
+	set := telemetry.NewSet()
+	raw, err := openStore(ctx, c, log)
+	if err != nil {
+		return nil, err
+	}
+	store := instrumented(raw, set)
+	cat, err := openCatalog(c, store, log)
+	if err != nil {
+		return nil, err
+	}
+	i := &Instance{log: log, metrics: set}
+	i.logDir.Store("")
+	i.storage, err = remotestorage.New(c.Storage, store, remotestorage.Deps{
+		Log: log, Metrics: set, Sink: sink{i}, Holds: holds{i}, Wanted: i.wantsHold, LogDirs: i.logDirs, Version: req.Version,
+	})
+	if err != nil {
+		return nil, err
+	}
+	i.coordinator = coordinator.New(coordinator.Deps{Catalog: cat, Lineage: lineage{i}, Publish: i.publish, Log: log, Metrics: set})
+	i.ingest = ingest.New(c.Ingest, ingest.Deps{Segments: segments{i.storage}, Commits: i.coordinator, Store: store, Log: log, Metrics: set})
+	i.tables = tables.Open(c.Tables, tables.Deps{
+		Catalog: groups{cat, store}, Commits: i.coordinator, Ingest: i.ingest, Log: log, Metrics: set,
+		Connect: func(bootstrap string) (*kafkaclient.Client, error) {
+			return kafkaclient.Open(kafkaclient.Config{Bootstrap: bootstrap, ClientID: "tidemark", Log: log})
+		},
+	})
+	if err := i.listen(c, cat); err != nil {
+		return nil, errors.Join(err, i.Close(ctx))
+	}
+	log.Info("plugin.open", "version", req.Version, "node", req.NodeID, "kafka", req.KafkaVersion, "java", req.JavaVersion, "config", effective(&c))
+	return i, nil
+}
+
+// localDirs makes the plugin's own directories and removes what conversions of an earlier life left.
+func localDirs(c *Config) error {
+	dir := c.Storage.Reclaim.Dir
+	scratch := filepath.Join(dir, "scratch")
+	if err := os.RemoveAll(scratch); err != nil {
+		return status.Errorf(status.Invalid, "%slocal.dir: cannot clear %s: %w", Prefix, scratch, err)
+	}
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return status.Errorf(status.Invalid, "%slocal.dir: cannot make %s: %w", Prefix, scratch, err)
+	}
+	c.Ingest.ScratchDir, c.Tables.StateDir = scratch, dir
+	return nil
+}
+
+// listen starts the HTTP listener, if one is configured.
+func (i *Instance) listen(c Config, cat *builtin.Catalog) error {
+	cfg := listener.Config{Address: c.HTTP.Listener, AllowRemote: c.HTTP.AllowRemote}
+	if cfg.Address == "" {
+		return nil
+	}
+	l, err := listener.New(cfg, i.log)
+	if err != nil {
+		return err
+	}
+	l.Mount("/metrics", listener.Metrics(i.metrics))
+	l.Mount("/iceberg", cat.Handler())
+	if err := l.Start(); err != nil {
+		return err
+	}
+	i.listener = l
+	return nil
+}
+
+// Close ends everything within ctx.
+func (i *Instance) Close(ctx context.Context) error {
+	if i.listener != nil {
+		i.listener.Stop(closeTime)
+	}
+	ended := true
+	if i.tables != nil {
+		ended = i.tables.Close(closeTime) && ended
+	}
+	if i.ingest != nil {
+		ended = i.ingest.Close(closeTime) && ended
+	}
+	if i.coordinator != nil {
+		ended = i.coordinator.Close(closeTime) && ended
+	}
+	i.storage.Close(ctx)
+	if !ended {
+		return status.Errorf(status.Transient, "some work of the plugin has not ended in time; it is found again at the next start")
+	}
+	return nil
+}
+
+// Samples are all series.
+func (i *Instance) Samples() ([]telemetry.Sample, error) { return i.metrics.Snapshot() }
+
+// Copy stores a segment.
+func (i *Instance) Copy(ctx context.Context, req dispatch.CopyRequest) ([]byte, error) {
+	p := req.Paths
+	return i.storage.Copy(ctx, segment(req.Segment), remotestorage.Paths{Log: p.Log, OffsetIndex: p.OffsetIndex, TimeIndex: p.TimeIndex,
+		ProducerSnapshot: p.ProducerSnapshot, TxnIndex: p.TxnIndex, LeaderEpochs: p.LeaderEpochs})
+}
+
+// Delete makes a segment unwanted.
+func (i *Instance) Delete(ctx context.Context, seg dispatch.Segment) error {
+	return i.storage.Delete(ctx, segment(seg))
+}
+
+// Leadership takes levels from the metadata manager.
+func (i *Instance) Leadership(req dispatch.LeadershipRequest) {
+	i.tables.Leadership(partitions(req.Leaders), partitions(req.Followers), partitions(req.Stopped))
+}
+
+// Facts takes what only the metadata manager is told.
+func (i *Instance) Facts(req dispatch.FactsRequest) {
+	i.logDir.Store(req.LogDir)
+	i.tables.Facts(tables.Facts{ClusterID: req.ClusterID, Bootstrap: req.Bootstrap, SecurityProtocol: req.SecurityProtocol, Ready: req.Ready})
+}
+
+// Wanted are the partitions whose segment lists should be read.
+func (i *Instance) Wanted() []dispatch.TopicPartition {
+	var out []dispatch.TopicPartition
+	for _, p := range i.ingest.Wanted() {
+		out = append(out, dispatch.TopicPartition{TopicID: p.TopicID, Topic: p.Topic, Partition: p.Partition})
+	}
+	return out
+}
+
+// Segments takes a partition's list.
+func (i *Instance) Segments(req dispatch.SegmentsRequest) {
+	var err error
+	if req.Error != "" {
+		err = status.Errorf(status.Transient, "%s", req.Error)
+	}
+	list := make([]ingest.Segment, len(req.Segments))
+	for n, s := range req.Segments {
+		list[n] = ingestSegment(segment(s))
+	}
+	i.ingest.Listed(partition(req.Partition), list, err)
+}
+
+func (i *Instance) wantsHold(topicID [16]byte) bool { return i.tables.WantsHold(topicID) }
+
+// logDirs are the log directories known before the first copy.
+func (i *Instance) logDirs() []string {
+	if dir := i.logDir.Load().(string); dir != "" {
+		return []string{dir}
+	}
+	return nil
+}
+
+func (i *Instance) publish(topicID catalog.TopicID, l catalog.Ledger) {
+	if i.tables != nil {
+		i.tables.Published(topicID, l)
+	}
+}

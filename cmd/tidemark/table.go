@@ -1,0 +1,373 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tidemark/catalog"
+	"tidemark/internal/kafkaclient"
+	"tidemark/internal/status"
+	"tidemark/tables"
+)
+
+type createFlags struct {
+	topic, name, namespace, format, schema, partitionBy string
+}
+
+func tableCommands() []command {
+	return []command{
+		{name: "table create", args: "", summary: "make a topic a table", run: tableCreate, flags: func(f *flag.FlagSet, e *env) {
+			c := &e.create
+			f.StringVar(&c.topic, "topic", "", "the `topic`; it must be tiered (remote.storage.enable=true) and not compacted")
+			f.StringVar(&c.name, "name", "", "`name` of the table; default: the topic's, with _ for other characters than letters and digits")
+			f.StringVar(&c.namespace, "namespace", "kafka", "`namespace` of the table")
+			f.StringVar(&c.format, "format", "raw", "`format` of the values: raw or json")
+			f.StringVar(&c.schema, "schema", "", "JSON Schema `file`, for --format json")
+			f.StringVar(&c.partitionBy, "partition-by", "day", "`how` the table is partitioned: day (of the record's timestamp) or none")
+		}, long: "The brokers that lead the topic's partitions make the table within seconds and fill it from the start of the log, segment by segment\nas they are tiered. Records that do not fit the schema go to <table>__quarantine."},
+		{name: "table list", args: "", summary: "list all tables", run: tableList},
+		{name: "table show", args: "TOPIC", summary: "show a table: definition and, with --config, what it covers", run: tableShow},
+		{name: "table pause", args: "TOPIC", summary: "stop filling a table; what it needs is kept", run: tableState(tables.StatePaused)},
+		{name: "table resume", args: "TOPIC", summary: "go on filling a paused table", run: tableState(tables.StateLive)},
+		{name: "table drop", args: "TOPIC", summary: "remove a table from the catalog; its data files stay in the store", run: tableState(tables.StateDropped)},
+	}
+}
+
+// definitions reads all definitions, by topic id. Records this release cannot read are named on stderr and left out.
+func (e *env) definitions(ctx context.Context) (map[string]tables.Definition, error) {
+	client, err := e.client()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := client.DescribeTopic(ctx, tables.DefinitionsTopic); status.Is(err, status.NotFound) {
+		return nil, status.Errorf(status.NotFound, "topic %s does not exist at %s: no broker with Tidemark's tables has started there yet "+
+			"(it takes a few seconds after the start; the broker's log says why tables do not start)", tables.DefinitionsTopic, e.bootstrap)
+	} else if err != nil {
+		return nil, err
+	}
+	out := map[string]tables.Definition{}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := false
+	client.TailCompacted(ctx, tables.DefinitionsTopic, func(key, value []byte, offset int64) {
+		if value == nil || done {
+			return
+		}
+		d, err := tables.ParseDefinition(value)
+		if err != nil {
+			fmt.Fprintf(e.errs, "offset %d of %s: %v\n", offset, tables.DefinitionsTopic, err)
+			return
+		}
+		out[d.TopicID] = d
+	}, func() { done = true; cancel() })
+	if done {
+		return out, nil
+	}
+	return nil, status.Errorf(status.Transient, "%s could not be read in time from %s", tables.DefinitionsTopic, e.bootstrap)
+}
+
+func (e *env) write(ctx context.Context, d tables.Definition) error {
+	client, err := e.client()
+	if err != nil {
+		return err
+	}
+	d.UpdatedMs = time.Now().UnixMilli()
+	if err := d.Validate(); err != nil {
+		return err
+	}
+	return client.Produce(ctx, tables.DefinitionsTopic, []byte(d.TopicID), d.Encode())
+}
+
+func tableCreate(ctx context.Context, e *env, args []string) error {
+	c := e.create
+	if c.topic == "" || len(args) > 0 {
+		return usageError("--topic TOPIC is needed and nothing beside the flags")
+	}
+	ctx, cancel := e.context(ctx)
+	defer cancel()
+	client, err := e.client()
+	if err != nil {
+		return err
+	}
+	info, err := client.DescribeTopic(ctx, c.topic)
+	if status.Is(err, status.NotFound) {
+		return status.Errorf(status.NotFound, "topic %s does not exist at %s", c.topic, e.bootstrap)
+	}
+	if err != nil {
+		return err
+	}
+	if reason := tables.Refuse(info); reason != "" {
+		return status.Errorf(status.Unsupported, "topic %s: %s", c.topic, reason)
+	}
+	d, err := newDefinition(c, info)
+	if err != nil {
+		return err
+	}
+	all, err := e.definitions(ctx)
+	if err != nil {
+		return err
+	}
+	if err := admit(&d, all); err != nil {
+		return err
+	}
+	if err := e.write(ctx, d); err != nil {
+		return err
+	}
+	return e.print(d, func(w io.Writer) {
+		fmt.Fprintf(w, "table %s.%s of topic %s is defined; tidemark table show %s tells how far it is\n", d.Namespace, d.Table, d.Topic, d.Topic)
+	})
+}
+
+func newDefinition(c createFlags, info kafkaclient.TopicInfo) (tables.Definition, error) {
+	d := tables.Definition{Version: tables.DefinitionVersion, TopicID: catalog.TopicID(info.ID).String(), Topic: c.topic, Namespace: c.namespace,
+		Table: c.name, Format: c.format, State: tables.StateLive, Pipeline: 1}
+	if d.Table == "" {
+		d.Table = tables.TableName(c.topic)
+	}
+	switch c.partitionBy {
+	case "day":
+		d.PartitionBy = tables.PartitionByDay
+	case "none":
+		d.PartitionBy = tables.PartitionByNone
+	default:
+		return d, usageError(fmt.Sprintf("--partition-by %q is neither day nor none", c.partitionBy))
+	}
+	if c.schema != "" {
+		raw, err := os.ReadFile(c.schema)
+		if err != nil {
+			return d, status.Errorf(status.Invalid, "read the schema: %w", err)
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, raw); err != nil {
+			return d, status.Errorf(status.Invalid, "schema %s is not JSON: %s", c.schema, position(raw, err))
+		}
+		d.Schema = compact.Bytes()
+	}
+	return d, d.Validate()
+}
+
+// position puts a JSON syntax error at its line and column.
+func position(raw []byte, err error) string {
+	syntax, ok := err.(*json.SyntaxError)
+	if !ok {
+		return err.Error()
+	}
+	before := raw[:min(int(syntax.Offset), len(raw))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := len(before) - bytes.LastIndexByte(before, '\n') - 1
+	return fmt.Sprintf("line %d column %d: %v", line, column, err)
+}
+
+// admit checks a new definition against the ones there are.
+func admit(d *tables.Definition, all map[string]tables.Definition) error {
+	for _, other := range all {
+		if other.State == tables.StateDropped {
+			if other.TopicID == d.TopicID {
+				d.Pipeline = other.Pipeline + 1
+			}
+			continue
+		}
+		if other.TopicID == d.TopicID {
+			return status.Errorf(status.Conflict, "topic %s is the table %s.%s already; drop it first to define it anew", d.Topic, other.Namespace, other.Table)
+		}
+		if strings.EqualFold(other.Table, d.Table) && strings.EqualFold(other.Namespace, d.Namespace) {
+			return status.Errorf(status.Conflict, "the name %s.%s belongs to topic %s; give another with --name", d.Namespace, d.Table, other.Topic)
+		}
+	}
+	return nil
+}
+
+func tableList(ctx context.Context, e *env, args []string) error {
+	ctx, cancel := e.context(ctx)
+	defer cancel()
+	all, err := e.definitions(ctx)
+	if err != nil {
+		return err
+	}
+	list := make([]tables.Definition, 0, len(all))
+	for _, d := range all {
+		if d.State != tables.StateDropped {
+			list = append(list, d)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Topic < list[j].Topic })
+	return e.print(list, func(w io.Writer) {
+		if len(list) == 0 {
+			fmt.Fprintln(w, "no tables; tidemark table create --topic TOPIC makes one")
+			return
+		}
+		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(tw, "TOPIC\tTABLE\tFORMAT\tPARTITIONED BY\tSTATE\tTOPIC ID")
+		for _, d := range list {
+			fmt.Fprintf(tw, "%s\t%s.%s\t%s\t%s\t%s\t%s\n", d.Topic, d.Namespace, d.Table, d.Format, d.PartitionBy, d.State, d.TopicID)
+		}
+		_ = tw.Flush()
+	})
+}
+
+// find returns the definition of a topic: the live one, or the one of the topic id there is now.
+func (e *env) find(ctx context.Context, topic string) (tables.Definition, error) {
+	all, err := e.definitions(ctx)
+	if err != nil {
+		return tables.Definition{}, err
+	}
+	var found []tables.Definition
+	for _, d := range all {
+		if (d.Topic == topic || d.TopicID == topic) && d.State != tables.StateDropped {
+			found = append(found, d)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return tables.Definition{}, status.Errorf(status.NotFound, "topic %s is not a table", topic)
+	case 1:
+		return found[0], nil
+	}
+	return tables.Definition{}, status.Errorf(status.Conflict, "there are %d tables of topics called %s (it was recreated); give the topic id that tidemark table list shows", len(found), topic)
+}
+
+func oneTopic(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", usageError("give one TOPIC (or its topic id)")
+	}
+	return args[0], nil
+}
+
+func tableState(state string) func(context.Context, *env, []string) error {
+	return func(ctx context.Context, e *env, args []string) error {
+		topic, err := oneTopic(args)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := e.context(ctx)
+		defer cancel()
+		d, err := e.find(ctx, topic)
+		if err != nil {
+			return err
+		}
+		if d.State != state {
+			d.State = state
+			d.Pipeline++
+			if err := e.write(ctx, d); err != nil {
+				return err
+			}
+		}
+		return e.print(d, func(w io.Writer) { fmt.Fprintf(w, "table %s.%s is %s\n", d.Namespace, d.Table, state) })
+	}
+}
+
+// shown is the output of table show.
+type shown struct {
+	tables.Definition
+	Event      string           `json:"event,omitempty"`
+	Detail     string           `json:"detail,omitempty"`
+	Snapshot   int64            `json:"snapshot,omitempty"`
+	Partitions []shownPartition `json:"partitions"`
+}
+
+type shownPartition struct {
+	Partition int32 `json:"partition"`
+	Start     int64 `json:"start"`
+	Next      int64 `json:"next"`
+	LogStart  int64 `json:"logStart"`
+	LogEnd    int64 `json:"lastStable"`
+}
+
+func tableShow(ctx context.Context, e *env, args []string) error {
+	topic, err := oneTopic(args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := e.context(ctx)
+	defer cancel()
+	s := shown{Partitions: []shownPartition{}}
+	if s.Definition, err = e.find(ctx, topic); err != nil {
+		return err
+	}
+	if e.config != "" {
+		if err := e.progressOf(ctx, &s); err != nil {
+			return err
+		}
+	}
+	return e.print(s, func(w io.Writer) {
+		fmt.Fprintf(w, "table        %s.%s\ntopic        %s (id %s)\nformat       %s\npartitioned  %s\nstate        %s\n", s.Namespace, s.Table, s.Topic, s.TopicID, s.Format, s.PartitionBy, s.State)
+		if e.config == "" {
+			fmt.Fprintln(w, "\n--config server.properties shows what the table covers")
+			return
+		}
+		if s.Event != "" {
+			fmt.Fprintf(w, "catalog      %s %s\n", s.Event, s.Detail)
+		}
+		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(tw, "\npartition\tstart\tnext\tlog start\tlast stable\tnot in the table\t")
+		for _, p := range s.Partitions {
+			fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t\n", p.Partition, p.Start, p.Next, p.LogStart, p.LogEnd, p.LogEnd-p.Next)
+		}
+		_ = tw.Flush()
+	})
+}
+
+// progressOf reads the ledger from the catalog and the log's ends from the broker.
+func (e *env) progressOf(ctx context.Context, s *shown) error {
+	if err := e.open(ctx); err != nil {
+		return err
+	}
+	id, err := catalog.ParseTopicID(s.TopicID)
+	if err != nil {
+		return err
+	}
+	reading, head, err := e.reading(ctx, id)
+	if status.Is(err, status.NotFound) {
+		s.Event, s.Detail = "NOT CREATED", "no broker has made the table yet"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.Event, s.Detail, s.Snapshot = string(reading.Event), reading.Detail, head
+	info, err := e.kafka.DescribeTopic(ctx, s.Topic)
+	if err != nil && !status.Is(err, status.NotFound) {
+		return err
+	}
+	exists := err == nil && info.ID == id
+	partitions := map[int32]bool{}
+	for _, p := range reading.Ledger.Numbers() {
+		partitions[p] = true
+	}
+	if exists {
+		for p := range int32(info.Partitions) {
+			partitions[p] = true
+		}
+	}
+	for p := range partitions {
+		progress := reading.Ledger.Progress(p)
+		row := shownPartition{Partition: p, Start: progress.Start, Next: progress.Next, LogEnd: progress.Next}
+		if exists {
+			if row.LogStart, _, row.LogEnd, err = e.kafka.Offsets(ctx, s.Topic, p); err != nil {
+				return err
+			}
+		}
+		s.Partitions = append(s.Partitions, row)
+	}
+	sort.Slice(s.Partitions, func(i, j int) bool { return s.Partitions[i].Partition < s.Partitions[j].Partition })
+	return nil
+}
+
+// reading loads a group and applies the read rule.
+func (e *env) reading(ctx context.Context, id catalog.TopicID) (catalog.Reading, int64, error) {
+	group, err := e.catalog.LoadGroup(ctx, id)
+	if err != nil {
+		return catalog.Reading{}, 0, err
+	}
+	view, _ := group.View(catalog.Main)
+	return catalog.Read(view, group.Claim), view.Head, nil
+}

@@ -1,0 +1,305 @@
+package tables
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tidemark/catalog"
+	"tidemark/internal/budget"
+	"tidemark/internal/kafkaclient"
+	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
+	"tidemark/parquet/schema"
+	"tidemark/tables/convert"
+	"tidemark/tables/ingest"
+)
+
+// Config is docs/config.md's part about tables.
+type Config struct {
+	Enabled           bool          `config:"tables.enabled" default:"true" doc:"Whether topics may become tables. Needs TidemarkRemoteLogMetadataManager and remote.log.metadata.manager.listener.name; without them tiering works and the log says why tables do not start."`
+	ReplicationFactor int           `config:"tables.topic.replication.factor" default:"3" doc:"Replication factor with which the first broker creates the topic __tidemark_tables. Set 1 on a single broker."`
+	FileBytes         int64         `config:"tables.file.bytes" default:"268435456" doc:"Size at which a Parquet file is complete and the rest of a range goes to another. Larger means fewer files and more scratch space."`
+	OpenPartitions    int           `config:"tables.partition.max.open" default:"32" doc:"Days written at once by one conversion. A range with more ends early and goes on in the next commit."`
+	Refresh           time.Duration `config:"tables.refresh.interval.ms" default:"30000" doc:"How often a table's topic and catalog entry are looked at again."`
+	StateDir          string        // where the marker that tables are in use lies
+}
+
+// Validate returns all faults.
+func (c Config) Validate() (faults []string) {
+	if c.ReplicationFactor < 1 || c.ReplicationFactor > 32767 {
+		faults = append(faults, "tables.topic.replication.factor must be from 1 to 32767")
+	}
+	if c.FileBytes < 1<<20 || c.FileBytes > 4<<30 {
+		faults = append(faults, "tables.file.bytes must be from 1 MiB to 4 GiB")
+	}
+	if c.OpenPartitions < 1 || c.OpenPartitions > 1000 {
+		faults = append(faults, "tables.partition.max.open must be from 1 to 1000")
+	}
+	if c.Refresh < time.Second || c.Refresh > time.Hour {
+		faults = append(faults, "tables.refresh.interval.ms must be from 1000 to 3600000")
+	}
+	return faults
+}
+
+// Group is the loaded tables of one topic.
+type Group struct {
+	Claim     catalog.Claim
+	Schemas   map[catalog.Role]schema.Schema
+	Locations map[catalog.Role]string // store keys, without a slash at the end
+	Specs     map[catalog.Role]convert.Spec
+}
+
+// Catalog makes, finds and drops the tables of a topic.
+type Catalog interface {
+	// Create makes the tables, or returns those there are. Conflict: the name belongs to another topic.
+	Create(ctx context.Context, claim catalog.Claim, d Definition, main, quarantine []schema.Field) (Group, error)
+	// Drop makes the tables disappear from the catalog; data files stay. Dropping twice is success.
+	Drop(ctx context.Context, topicID catalog.TopicID) error
+}
+
+// Commits is what tables ask of the commit side.
+type Commits interface {
+	// Begin loads the ledger of a group and, if the table never had a snapshot, installs where its partitions begin. Errors: Invalid
+	// with the event's words when the table is paused by an event.
+	Begin(ctx context.Context, claim catalog.Claim, starts map[int32]int64) (catalog.Ledger, error)
+	// Ledger loads the ledger of a group, NotFound if there is none.
+	Ledger(ctx context.Context, claim catalog.Claim) (catalog.Ledger, error)
+	// Paused says why nothing is committed to a group, "" if nothing keeps it.
+	Paused(topicID catalog.TopicID) string
+}
+
+// Deps are the collaborators.
+type Deps struct {
+	Catalog Catalog
+	Commits Commits
+	Ingest  *ingest.Ingest
+	Connect func(bootstrap string) (*kafkaclient.Client, error)
+	Log     *slog.Logger
+	Metrics *telemetry.Set
+}
+
+// Facts are what the metadata manager knows of its broker.
+type Facts struct {
+	ClusterID, Bootstrap, SecurityProtocol string
+	Ready                                  bool
+}
+
+// Tables keeps the tables of this broker's topics alive.
+type Tables struct {
+	cfg   Config
+	deps  Deps
+	tasks *budget.Tasks
+	wake  chan struct{}
+	state *telemetry.GaugeVec
+
+	mu       sync.Mutex
+	facts    Facts
+	kafka    *kafkaclient.Client
+	caughtUp bool // all definitions are known
+	inUse    bool // a definition has been seen, in this life or an earlier one
+	entries  map[catalog.TopicID]*entry
+	said     string // the last reason why tables do not start
+}
+
+// Table states, as docs and metrics name them.
+const (
+	Starting = "STARTING" // a definition is there, the table is not live yet
+	Idle     = "IDLE"     // no partition of the topic is led by this broker
+	Live     = "LIVE"
+	Paused   = "PAUSED"
+	Refused  = "REFUSED"
+	Draining = "DRAINING" // the topic is gone; what it left is still converted
+	Dropped  = "DROPPED"
+)
+
+// entry is one table.
+type entry struct {
+	def    Definition
+	id     catalog.TopicID
+	state  string
+	reason string
+	since  time.Time // of the last look at the topic and the catalog
+	live   uint64    // pipeline that ingestion runs, 0 if none
+	ledger catalog.Ledger
+	known  bool // ledger is loaded
+	asked  bool // somebody asked whether objects are held
+	fails  int
+}
+
+// Open starts the tables side. It connects to nothing until Facts says where the broker is.
+func Open(cfg Config, deps Deps) *Tables {
+	t := &Tables{cfg: cfg, deps: deps, tasks: budget.NewTasks("tables", deps.Log), wake: make(chan struct{}, 1),
+		entries: map[catalog.TopicID]*entry{},
+		state:   deps.Metrics.GaugeVec("table_state", "1 for the state a table is in on this broker.", "topic", "state")}
+	deps.Metrics.GaugeFunc("tables_ready", "1 once all table definitions are known.", func() float64 {
+		if t.ready() {
+			return 1
+		}
+		return 0
+	})
+	_, err := os.Stat(t.marker())
+	t.inUse = err == nil
+	if cfg.Enabled {
+		t.tasks.Go("tables", t.run)
+	}
+	return t
+}
+
+// Close stops within d.
+func (t *Tables) Close(d time.Duration) bool {
+	ok := t.tasks.Stop(d)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kafka != nil {
+		t.kafka.Close()
+	}
+	return ok
+}
+
+func (t *Tables) marker() string { return filepath.Join(t.cfg.StateDir, "tables-in-use") }
+
+func (t *Tables) ready() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.caughtUp
+}
+
+// Facts takes what the metadata manager knows.
+func (t *Tables) Facts(f Facts) {
+	t.mu.Lock()
+	t.facts = f
+	t.mu.Unlock()
+	t.nudge()
+}
+
+// Leadership takes the partitions this broker leads, follows, or no longer has.
+func (t *Tables) Leadership(leaders, followers, stopped []ingest.Partition) {
+	t.deps.Ingest.Lead(leaders, followers)
+	t.deps.Ingest.Stopped(stopped)
+	t.nudge()
+}
+
+// Published takes the ledger of a load or commit.
+func (t *Tables) Published(topicID catalog.TopicID, l catalog.Ledger) {
+	t.mu.Lock()
+	if e := t.entries[topicID]; e != nil {
+		e.ledger, e.known = l, true
+	}
+	t.mu.Unlock()
+	t.deps.Ingest.Published(topicID, l)
+}
+
+// WantsHold reports whether a copied segment of the topic should be kept by a hold file until it is converted.
+func (t *Tables) WantsHold(topicID catalog.TopicID) bool {
+	if !t.cfg.Enabled {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.caughtUp {
+		return t.inUse
+	}
+	e := t.entries[topicID]
+	return e != nil && e.def.State != StateDropped && e.state != Refused
+}
+
+// Held reports whether a table still needs the offsets [base, end): stale towards held, never towards free.
+func (t *Tables) Held(topicID catalog.TopicID, partition int32, base, end int64) bool {
+	if !t.cfg.Enabled {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.caughtUp {
+		return t.inUse
+	}
+	e := t.entries[topicID]
+	if e == nil || e.def.State == StateDropped {
+		return false
+	}
+	if e.asked = true; !e.known {
+		return true
+	}
+	return end > e.ledger.Progress(partition).Next
+}
+
+func (t *Tables) nudge() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// say logs once why tables do not start, and again when the reason changes.
+func (t *Tables) say(reason string) {
+	t.mu.Lock()
+	again := t.said == reason
+	t.said = reason
+	t.mu.Unlock()
+	if again {
+		return
+	}
+	if reason == "" {
+		t.deps.Log.Info("tables.ready")
+		return
+	}
+	t.deps.Log.Warn("tables.waiting", "reason", reason)
+}
+
+// Status is one table as this broker sees it.
+type Status struct {
+	Definition Definition
+	State      string
+	Reason     string
+	Partitions []ingest.Status
+}
+
+// Status returns all tables.
+func (t *Tables) Status() []Status {
+	t.mu.Lock()
+	out := make([]Status, 0, len(t.entries))
+	for _, e := range t.entries {
+		out = append(out, Status{Definition: e.def, State: e.state, Reason: e.reason})
+	}
+	t.mu.Unlock()
+	for i := range out {
+		id, err := ParseTopicID(out[i].Definition.TopicID)
+		if err == nil {
+			out[i].Partitions = t.deps.Ingest.Status(id)
+		}
+	}
+	return out
+}
+
+// Lineage answers whether an end of covered offsets is on the partition's leader-epoch chain. A topic that is gone has no
+// leader to ask: what its last leader tiered is final.
+func (t *Tables) Lineage(ctx context.Context, topicID catalog.TopicID, partition int32, offset int64, batchEpoch int32) catalog.Lineage {
+	t.mu.Lock()
+	kafka, e := t.kafka, t.entries[topicID]
+	t.mu.Unlock()
+	if kafka == nil || e == nil {
+		return catalog.NotKnown
+	}
+	info, err := kafka.DescribeTopic(ctx, e.def.Topic)
+	if status.Is(err, status.NotFound) || err == nil && info.ID != topicID {
+		return catalog.OnChain
+	}
+	if err != nil {
+		return catalog.NotKnown
+	}
+	if offset == 0 || batchEpoch < 0 {
+		return catalog.OnChain // nothing is covered yet
+	}
+	on, known, err := kafka.Lineage(ctx, e.def.Topic, partition, offset, batchEpoch)
+	switch {
+	case err != nil || !known:
+		return catalog.NotKnown
+	case on:
+		return catalog.OnChain
+	}
+	return catalog.OffChain
+}
