@@ -3,6 +3,7 @@ package remotestorage
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 
 	"tidemark/internal/kafkalog"
@@ -57,8 +58,10 @@ func (m *Manager) copy(ctx context.Context, seg Segment, paths Paths) ([]byte, e
 	if err := m.upload(ctx, seg, files, sidecar); err != nil {
 		return nil, err
 	}
+	custom := meta.Encode()
+	seg.Custom = custom
 	m.handOver(seg, paths.Log, files)
-	return meta.Encode(), nil
+	return slices.Clone(custom), nil
 }
 
 // describe checks the files and makes the sidecar.

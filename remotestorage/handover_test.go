@@ -34,7 +34,7 @@ func TestHandOverAfterTheHoldFile(t *testing.T) {
 	s.made = func() int { return len(m.Held()) }
 	c := segment(t, 1000)
 	copied(t, m, &c)
-	if len(s.got) != 1 || s.got[0].ID != c.ID || s.held[0] != 1 {
+	if len(s.got) != 1 || s.got[0].ID != c.ID || string(s.got[0].Custom) != string(c.Custom) || s.held[0] != 1 {
 		t.Errorf("handed over %d segments, %v hold files at the time", len(s.got), s.held)
 	}
 }

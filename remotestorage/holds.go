@@ -198,8 +198,8 @@ func (h *holds) release(topicID [16]byte, partition int32, upTo int64) {
 // Held lists the hold files by topic, partition and offset.
 func (m *Manager) Held() []Held { return m.holds.list() }
 
-// OpenHeld opens a hold file for reading by position. The caller closes it, and checks every batch: the file shares its
-// content with Kafka's, which may have been truncated and written again. Errors: NotFound, Corrupt (another size),
+// OpenHeld opens a hold file for reading by position. The caller closes it, and checks every batch and that the last one
+// reaches End: the file shares its content with Kafka's, which may have been truncated and written again. Errors: NotFound, Corrupt (another size),
 // Transient.
 func (m *Manager) OpenHeld(h Held) (io.ReaderAt, int64, io.Closer, error) { return m.holds.open(h) }
 
