@@ -62,17 +62,25 @@ func buildJars(t *testing.T) (jar, other string) {
 	return jar, build("other")
 }
 
+// compile compiles the program against a Kafka and returns its class path.
+func compile(t *testing.T, version string) string {
+	t.Helper()
+	libs, err := cluster.Fetch(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := t.TempDir()
+	run(t, nil, "javac", "-Xlint:all,-classfile", "-Werror", "--release", "17", "-proc:none", "-d", classes,
+		"-cp", libs+"/*", "testdata/Shim.java")
+	return classes + ":" + libs + "/*"
+}
+
 func TestPluginClasses(t *testing.T) {
 	jar, other := buildJars(t)
 	t.Run("command line tool", func(t *testing.T) { runTool(t, jar) })
-	classes := t.TempDir()
+	t.Run("refusals", func(t *testing.T) { refusals(t, jar) })
 	for _, version := range []string{"4.0.2", "4.4.0"} {
-		libs, err := cluster.Fetch(version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		run(t, nil, "javac", "-Xlint:all,-classfile", "-Werror", "--release", "17", "-proc:none", "-d", classes,
-			"-cp", libs+"/*", "testdata/Shim.java")
+		classPath := compile(t, version)
 		jdks := cluster.JDKs("17", "25")
 		for _, name := range []string{"17", "25"} {
 			java, ok := jdks[name]
@@ -84,7 +92,7 @@ func TestPluginClasses(t *testing.T) {
 				// Kafka's own logger writes nothing without a configuration; the warnings go to standard error.
 				out := run(t, []string{"GOGC=off"}, java, "-Xmx256m", "-Xcheck:jni",
 					"-Dlog4j2.configurationFile=testdata/log4j2.properties", "-Djava.io.tmpdir="+t.TempDir(),
-					"-cp", classes+":"+libs+"/*", "Shim", jar, other)
+					"-cp", classPath, "Shim", jar, other)
 				if !strings.HasSuffix(out, "done\n") {
 					t.Errorf("the program did not reach its end:\n%s", out)
 				}
@@ -105,5 +113,89 @@ func runTool(t *testing.T, jar string) {
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != 7 || string(out) != "tool: table list it\ninput: from outside\n" {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// refusals checks the words for what keeps the library from being loaded: one sentence each, and never a dead JVM.
+func refusals(t *testing.T, jar string) {
+	classPath, dir := compile(t, "4.0.2"), t.TempDir()
+	start := func(t *testing.T, env []string, properties ...string) string {
+		args := append([]string{"-Xmx128m", "-Dlog4j2.configurationFile=testdata/log4j2.properties"}, properties...)
+		out := run(t, env, "java", append(args, "-cp", classPath, "Shim", jar)...)
+		for _, line := range strings.Split(out, "\n") {
+			if line == "started" || strings.HasPrefix(line, "refused: ") {
+				return line
+			}
+		}
+		t.Fatalf("no answer:\n%s", out)
+		return ""
+	}
+	expect := func(t *testing.T, line string, words ...string) {
+		t.Helper()
+		for _, w := range words {
+			if !strings.Contains(line, w) {
+				t.Errorf("%q has no %q", line, w)
+			}
+		}
+	}
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, start(t, nil, "-Djava.io.tmpdir="+tmp), "started")
+	extracted, err := filepath.Glob(filepath.Join(tmp, "tidemark-*", "*", "libtidemark.so"))
+	if err != nil || len(extracted) != 1 {
+		t.Fatalf("extracted %v, %v", extracted, err)
+	}
+	library, err := os.ReadFile(extracted[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("an extracted library that was damaged is replaced", func(t *testing.T) {
+		damaged := append([]byte{}, library...)
+		damaged[len(damaged)/2] ^= 1
+		write(t, extracted[0], damaged)
+		expect(t, start(t, nil, "-Djava.io.tmpdir="+tmp), "started")
+		if again, err := os.ReadFile(extracted[0]); err != nil || string(again) != string(library) {
+			t.Errorf("the damaged library is still there, %v", err)
+		}
+	})
+	t.Run("a folder that others may write to", func(t *testing.T) {
+		if err := os.Chmod(filepath.Dir(filepath.Dir(extracted[0])), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, start(t, nil, "-Djava.io.tmpdir="+tmp), "only this user may write to", "Linux/amd64")
+	})
+	named := func(t *testing.T, content []byte) string {
+		file := filepath.Join(t.TempDir(), "lib.so")
+		write(t, file, content)
+		return start(t, nil, "-Dtidemark.native.lib="+file)
+	}
+	t.Run("another architecture", func(t *testing.T) {
+		arm := append([]byte{}, library...)
+		arm[18], arm[19] = 183, 0
+		expect(t, named(t, arm), "built for aarch64", "Linux/amd64", "lib.so")
+	})
+	t.Run("cut off", func(t *testing.T) { expect(t, named(t, library[:len(library)/2]), "cut off", "lib.so") })
+	t.Run("not a library", func(t *testing.T) {
+		expect(t, named(t, []byte("no library")), "not a Linux library", "lib.so")
+	})
+	t.Run("not there", func(t *testing.T) {
+		expect(t, start(t, nil, "-Dtidemark.native.lib=/nowhere/lib.so"), "absolute path of a file", "/nowhere/lib.so")
+	})
+	t.Run("libjsig", func(t *testing.T) {
+		jsig, _ := filepath.Glob("/usr/lib/jvm/*/lib/libjsig.so")
+		if len(jsig) == 0 {
+			t.Skip("skipped: no libjsig on this machine")
+		}
+		expect(t, start(t, []string{"LD_PRELOAD=" + jsig[0]}, "-Djava.io.tmpdir="+t.TempDir()), "libjsig", "LD_PRELOAD")
+	})
+}
+
+func write(t *testing.T, file string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, content, 0o755); err != nil {
+		t.Fatal(err)
 	}
 }

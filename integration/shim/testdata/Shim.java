@@ -31,6 +31,9 @@ public final class Shim {
 
     public static void main(String[] args) throws Exception {
         rsm = load(args[0]);
+        if (args.length == 1) {
+            loadOnly();
+        }
         refusal();
         rsm.configure(Map.of("broker.id", 1, "x", "y"));
         copies();
@@ -41,6 +44,18 @@ public final class Shim {
         loaders(args[0], args[1]);
         closes();
         System.out.println("done");
+        System.out.flush();
+        Runtime.getRuntime().halt(0);
+    }
+
+    /** Prints why the plugin cannot start, or "started". */
+    private static void loadOnly() {
+        try {
+            rsm.configure(Map.of("broker.id", 1));
+            System.out.println("started");
+        } catch (ConfigException e) {
+            System.out.println("refused: " + e.getMessage());
+        }
         System.out.flush();
         Runtime.getRuntime().halt(0);
     }
