@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -110,4 +111,19 @@ func TestJournalDirectoryMustBeUsable(t *testing.T) {
 	if _, _, err := openJournal(file); !status.Is(err, status.Invalid) {
 		t.Errorf("got %v, want Invalid", err)
 	}
+}
+
+func FuzzReplay(f *testing.F) {
+	f.Add(write(f, f.TempDir()))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		j := &journal{}
+		r, err := j.replay(bytes.NewReader(data))
+		if err != nil && !status.Is(err, status.Unsupported) {
+			t.Fatalf("class %v: %v", status.Of(err), err)
+		}
+		if len(r.pending) > len(data)/recordSize || j.size > int64(max(len(data), headerSize)) {
+			t.Fatalf("%d pending and size %d of %d bytes", len(r.pending), j.size, len(data))
+		}
+	})
 }
