@@ -1,0 +1,100 @@
+package s3
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"tidemark/internal/status"
+)
+
+func TestRangesAreVerified(t *testing.T) {
+	body := "0123456789"
+	cases := []struct {
+		name    string
+		code    int
+		headers map[string]string
+		body    string
+		class   status.Class
+		words   string
+	}{
+		{"right", 206, map[string]string{"Content-Range": "bytes 2-5/10"}, "2345", status.OK, ""},
+		{"end of the object", 206, map[string]string{"Content-Range": "bytes 2-3/4"}, "23", status.Corrupt, "4 bytes"},
+		{"other place", 206, map[string]string{"Content-Range": "bytes 3-6/10"}, "3456", status.Corrupt, "bytes 3 to 7"},
+		{"cut by the server", 206, map[string]string{"Content-Range": "bytes 2-4/10"}, "234", status.Corrupt, "bytes 2 to 5"},
+		{"whole object", 200, nil, body, status.Unsupported, "ignores ranged reads"},
+		{"no range header", 206, nil, "2345", status.Unsupported, "ignores ranged reads"},
+		{"broken body", 206, map[string]string{"Content-Range": "bytes 2-5/10", "Content-Length": "4"}, "23", status.Transient, "byte 4"},
+		{"too long", 206, map[string]string{"Content-Range": "bytes 2-5/10"}, "23456", status.Corrupt, "goes on"},
+		{"beyond", 416, map[string]string{"Content-Range": "bytes */2"}, "", status.Corrupt, "2 bytes"},
+		{"nonsense", 206, map[string]string{"Content-Range": "bytes 5-2/10"}, "2345", status.Unsupported, "Content-Range"},
+	}
+	for _, c := range cases {
+		f := newFake(t, func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) {
+			if r.Header.Get("Range") != "bytes=2-5" {
+				t.Errorf("Range = %q", r.Header.Get("Range"))
+			}
+			for k, v := range c.headers {
+				w.Header().Set(k, v)
+			}
+			w.WriteHeader(c.code)
+			fmt.Fprint(w, c.body)
+		})
+		dst := make([]byte, 4)
+		err := openAt(t, f.URL).ReadRange(t.Context(), "some/key", dst, 2)
+		want(t, c.name, err, c.class, c.words)
+		if err == nil && string(dst) != "2345" {
+			t.Errorf("%s: %q", c.name, dst)
+		}
+		if err != nil && !strings.Contains(err.Error(), "some/key") {
+			t.Errorf("%s: the error does not name the object: %v", c.name, err)
+		}
+	}
+}
+
+func TestGetRefusesMoreThanItsLimitBeforeReading(t *testing.T) {
+	f := newFake(t, func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) {
+		w.Header().Set("Content-Length", "1099511627776")
+		w.WriteHeader(200)
+	})
+	_, info, err := openAt(t, f.URL).Get(t.Context(), "a", 1<<20)
+	want(t, "get", err, status.Invalid, "1099511627776")
+	if info.Size != 1<<40 {
+		t.Errorf("info = %+v", info)
+	}
+}
+
+func TestListLeavesOutWhatIsNoObject(t *testing.T) {
+	f := newFake(t, func(n int, w http.ResponseWriter, r *http.Request, _ []byte) {
+		fmt.Fprint(w, `<ListBucketResult>`)
+		q := r.URL.Query()
+		switch q.Get("start-after") {
+		case "":
+			fmt.Fprint(w, `<IsTruncated>true</IsTruncated>`)
+			for _, k := range []string{".tidemark/probe-x", "a/", "a/b"} {
+				fmt.Fprintf(w, `<Contents><Key>%s</Key><Size>3</Size><ETag>"e"</ETag></Contents>`, k)
+			}
+		case "a/b":
+			fmt.Fprint(w, `<Contents><Key>c</Key><Size>3</Size><ETag>e</ETag></Contents>`)
+		default:
+			t.Errorf("start-after %q", q.Get("start-after"))
+		}
+		fmt.Fprint(w, `</ListBucketResult>`)
+	})
+	page, more, err := openAt(t, f.URL).List(t.Context(), "", "", 10)
+	if err != nil || more || len(page) != 2 || page[0].Key != "a/b" || page[1].Key != "c" || page[0].ETag != "e" || page[1].ETag != "e" {
+		t.Errorf("list = %+v, %v, %v", page, more, err)
+	}
+}
+
+func TestParseContentRange(t *testing.T) {
+	for _, text := range []string{"", "bytes", "bytes */10", "bytes 0-9", "bytes 0-10/10", "bytes 3-2/10", "bytes a-b/c", "items 0-1/2", "bytes 0-9/*"} {
+		if _, _, _, ok := parseContentRange(text); ok {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	if first, last, size, ok := parseContentRange("bytes 2-5/10"); !ok || first != 2 || last != 5 || size != 10 {
+		t.Error("a right one is not taken")
+	}
+}
