@@ -39,7 +39,7 @@ func openFiles(seg Segment, paths Paths) (_ *files, err error) {
 		kind stored.IndexKind
 		path string
 	}{
-		{stored.OffsetIndex, paths.OffsetIndex}, {stored.TimestampIndex, paths.TimeIndex},
+		{stored.OffsetIndex, paths.OffsetIndex}, {stored.TimeIndex, paths.TimeIndex},
 		{stored.ProducerSnapshot, paths.ProducerSnapshot}, {stored.TransactionIndex, paths.TxnIndex},
 	} {
 		if x.kind == stored.TransactionIndex {
@@ -137,7 +137,7 @@ func (f *files) check(ctx context.Context, seg Segment, chunkBytes int32, w *kaf
 		switch x.Kind {
 		case stored.OffsetIndex:
 			err = kafkalog.CheckOffsetIndex(x.Bytes, seg.BaseOffset, seg.Size)
-		case stored.TimestampIndex:
+		case stored.TimeIndex:
 			err = kafkalog.CheckTimeIndex(x.Bytes, seg.BaseOffset)
 		}
 		if err != nil {

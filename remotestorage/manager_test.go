@@ -191,7 +191,7 @@ func readBack(t testing.TB, m *Manager, c closed) {
 		t.Fatalf("batch %d: %v", batches, err)
 	}
 	for kind, path := range map[IndexKind]string{
-		stored.OffsetIndex: c.paths.OffsetIndex, stored.TimestampIndex: c.paths.TimeIndex,
+		stored.OffsetIndex: c.paths.OffsetIndex, stored.TimeIndex: c.paths.TimeIndex,
 		stored.ProducerSnapshot: c.paths.ProducerSnapshot, stored.TransactionIndex: c.paths.TxnIndex, stored.LeaderEpochs: "",
 	} {
 		want := c.paths.LeaderEpochs

@@ -82,7 +82,7 @@ func (m *memory) put(t testing.TB, segment byte, n int) (Ref, []byte) {
 	chunks, whole := c.Finish()
 	id := stored.Identity{TopicID: [16]byte{1}, Partition: 2, SegmentID: [16]byte{segment}, BaseOffset: 100}
 	side, err := stored.EncodeSidecar(stored.Manifest{Identity: id, Topic: "t", EndOffset: 199, Map: chunks}, []stored.Content{
-		{Kind: stored.OffsetIndex, Bytes: []byte("offsets")}, {Kind: stored.TimestampIndex},
+		{Kind: stored.OffsetIndex, Bytes: []byte("offsets")}, {Kind: stored.TimeIndex},
 		{Kind: stored.ProducerSnapshot}, {Kind: stored.LeaderEpochs, Bytes: []byte("epochs")},
 	})
 	if err != nil {

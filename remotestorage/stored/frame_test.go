@@ -45,7 +45,7 @@ func sample() (Manifest, []Content) {
 			Identity: Identity{TopicID: uuid(0x10), Partition: 3, SegmentID: uuid(0xA0), BaseOffset: 1000},
 			Topic:    "flights", EndOffset: 1999, MaxTimestamp: 1_700_000_000_123, Map: m, Writer: "0.1.0", BrokerID: 7,
 		}, []Content{
-			{OffsetIndex, []byte("offset index")}, {TimestampIndex, nil}, {ProducerSnapshot, []byte("snapshot")},
+			{OffsetIndex, []byte("offset index")}, {TimeIndex, nil}, {ProducerSnapshot, []byte("snapshot")},
 			{LeaderEpochs, []byte("0\n1\n0 0\n")}, {TransactionIndex, []byte("aborted")},
 		}
 }

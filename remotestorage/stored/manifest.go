@@ -24,14 +24,14 @@ type IndexKind uint8
 // The indexes of a segment. All but TransactionIndex are mandatory.
 const (
 	OffsetIndex      IndexKind = 1
-	TimestampIndex   IndexKind = 2
+	TimeIndex        IndexKind = 2
 	ProducerSnapshot IndexKind = 3
 	TransactionIndex IndexKind = 4
 	LeaderEpochs     IndexKind = 5
 )
 
 var kindNames = map[IndexKind]string{
-	OffsetIndex: "offset index", TimestampIndex: "time index", ProducerSnapshot: "producer snapshot",
+	OffsetIndex: "offset index", TimeIndex: "time index", ProducerSnapshot: "producer snapshot",
 	TransactionIndex: "transaction index", LeaderEpochs: "leader epoch checkpoint",
 }
 
@@ -192,7 +192,7 @@ func (m Manifest) check() error {
 		seen[x.Kind] = true
 		at += int64(x.Size)
 	}
-	for _, k := range []IndexKind{OffsetIndex, TimestampIndex, ProducerSnapshot, LeaderEpochs} {
+	for _, k := range []IndexKind{OffsetIndex, TimeIndex, ProducerSnapshot, LeaderEpochs} {
 		if !seen[k] {
 			return status.Errorf(status.Corrupt, "manifest: the %s is missing", k)
 		}
