@@ -130,14 +130,6 @@ func refusals(t *testing.T, jar string) {
 		t.Fatalf("no answer:\n%s", out)
 		return ""
 	}
-	expect := func(t *testing.T, line string, words ...string) {
-		t.Helper()
-		for _, w := range words {
-			if !strings.Contains(line, w) {
-				t.Errorf("%q has no %q", line, w)
-			}
-		}
-	}
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.Mkdir(tmp, 0o755); err != nil {
 		t.Fatal(err)
@@ -161,12 +153,24 @@ func refusals(t *testing.T, jar string) {
 			t.Errorf("the damaged library is still there, %v", err)
 		}
 	})
+	badLibraries(t, start, library)
 	t.Run("a folder that others may write to", func(t *testing.T) {
 		if err := os.Chmod(filepath.Dir(filepath.Dir(extracted[0])), 0o777); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, start(t, nil, "-Djava.io.tmpdir="+tmp), "only this user may write to", "Linux/amd64")
 	})
+	t.Run("libjsig", func(t *testing.T) {
+		jsig, _ := filepath.Glob("/usr/lib/jvm/*/lib/libjsig.so")
+		if len(jsig) == 0 {
+			t.Skip("skipped: no libjsig on this machine")
+		}
+		expect(t, start(t, []string{"LD_PRELOAD=" + jsig[0]}, "-Djava.io.tmpdir="+t.TempDir()), "libjsig", "LD_PRELOAD")
+	})
+}
+
+// badLibraries names files that are no library for this machine.
+func badLibraries(t *testing.T, start func(*testing.T, []string, ...string) string, library []byte) {
 	named := func(t *testing.T, content []byte) string {
 		file := filepath.Join(t.TempDir(), "lib.so")
 		write(t, file, content)
@@ -184,13 +188,15 @@ func refusals(t *testing.T, jar string) {
 	t.Run("not there", func(t *testing.T) {
 		expect(t, start(t, nil, "-Dtidemark.native.lib=/nowhere/lib.so"), "absolute path of a file", "/nowhere/lib.so")
 	})
-	t.Run("libjsig", func(t *testing.T) {
-		jsig, _ := filepath.Glob("/usr/lib/jvm/*/lib/libjsig.so")
-		if len(jsig) == 0 {
-			t.Skip("skipped: no libjsig on this machine")
+}
+
+func expect(t *testing.T, line string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(line, w) {
+			t.Errorf("%q has no %q", line, w)
 		}
-		expect(t, start(t, []string{"LD_PRELOAD=" + jsig[0]}, "-Djava.io.tmpdir="+t.TempDir()), "libjsig", "LD_PRELOAD")
-	})
+	}
 }
 
 func write(t *testing.T, file string, content []byte) {
