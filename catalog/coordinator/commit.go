@@ -2,10 +2,10 @@ package coordinator
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"time"
-
-	"github.com/google/uuid"
 
 	"tidemark/catalog"
 	"tidemark/internal/status"
@@ -14,7 +14,7 @@ import (
 // commit takes one choice to its end: in the table, or given up. An empty choice installs where partitions begin.
 func (g *group) commit(ctx context.Context, l loaded, choice catalog.Choice, subs []*submission) (outcome, error) {
 	if g.commitID == "" || !choice.SameRanges(g.choice) {
-		g.commitID = uuid.NewString()
+		g.commitID = newCommitID()
 	}
 	g.choice = choice
 	updates, files, path := map[catalog.Role]catalog.Update{}, choice.Files(), catalog.PathSegment
@@ -43,6 +43,13 @@ func (g *group) commit(ctx context.Context, l loaded, choice catalog.Choice, sub
 	}
 	count := len(files[catalog.Main]) + len(files[catalog.Quarantine])
 	return g.send(ctx, l, main, attempt, count, subs)
+}
+
+// newCommitID is a random name of a logical commit: no two coordinators may ever choose the same.
+func newCommitID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails: the runtime ends the process instead
+	return hex.EncodeToString(id[:])
 }
 
 func (g *group) prepare(ctx context.Context, group Group, updates map[catalog.Role]catalog.Update, files map[catalog.Role][]catalog.File) (Attempt, error) {
