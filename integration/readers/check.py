@@ -8,6 +8,7 @@ import sys
 import uuid
 
 DAY = 20_000
+S3 = {name.removeprefix("CHECK_S3_"): value for name, value in os.environ.items() if name.startswith("CHECK_S3_")}
 UTC = datetime.timezone.utc
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -85,6 +86,10 @@ def duck(url):
         [path] = glob.glob(package + f"/extensions/*/{name}.duckdb_extension")
         con.execute(f"LOAD '{path}'")
     con.execute("SET TimeZone='UTC'")
+    if S3:
+        con.execute(
+            f"CREATE SECRET (TYPE s3, KEY_ID '{S3['KEY']}', SECRET '{S3['SECRET']}', ENDPOINT '{S3['ENDPOINT'].split('//')[1]}',"
+            f" URL_STYLE 'path', USE_SSL false, REGION '{S3['REGION']}')")
     con.execute(f"ATTACH '' AS r (TYPE iceberg, ENDPOINT '{url}', AUTHORIZATION_TYPE 'none', ACCESS_DELEGATION_MODE 'none')")
     names = sorted(row[0] for row in con.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'r'").fetchall())
     if names != ["all_types", "all_types__quarantine"]:
@@ -112,12 +117,17 @@ def lists_not_null(value):
     return value
 
 
+def client_side():
+    """What a reader must bring itself: the catalog never serves credentials."""
+    return {"s3.access-key-id": S3["KEY"], "s3.secret-access-key": S3["SECRET"]} if S3 else {}
+
+
 def pyiceberg(url):
     import pyiceberg
     from pyiceberg.catalog import load_catalog
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-    catalog = load_catalog("r", **{"type": "rest", "uri": url})
+    catalog = load_catalog("r", **{"type": "rest", "uri": url}, **client_side())
     if catalog.list_namespaces() != [("kafka",)] or catalog.list_tables("kafka") != [("kafka", "all_types"), ("kafka", "all_types__quarantine")]:
         fail(f"namespaces {catalog.list_namespaces()}, tables {catalog.list_tables('kafka')}")
     if not catalog.table_exists("kafka.all_types") or catalog.table_exists("kafka.none") or not catalog.namespace_exists("kafka"):

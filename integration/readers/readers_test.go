@@ -3,19 +3,22 @@ package readers
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"tidemark/catalog"
 	"tidemark/catalog/builtin"
+	"tidemark/integration/objectserver"
 	"tidemark/internal/listener"
 	"tidemark/internal/objectstore"
+	"tidemark/internal/objectstore/s3"
+	"tidemark/internal/status"
 	"tidemark/parquet"
 	"tidemark/parquet/column"
 	"tidemark/parquet/schema"
@@ -39,102 +42,7 @@ func python(t *testing.T) string {
 	return path
 }
 
-// columns are the columns of the table: the system columns, then one of every type.
-func columns() []schema.Field {
-	field := func(name string, t schema.Type) schema.Field { return schema.Field{Name: name, Type: t} }
-	element := func(t schema.Type) *schema.Field { return &schema.Field{Name: "element", Type: t} }
-	return append(schema.System(),
-		field("flag", schema.Type{Kind: schema.Boolean}),
-		field("i32", schema.Type{Kind: schema.Int}),
-		field("i64", schema.Type{Kind: schema.Long}),
-		field("f32", schema.Type{Kind: schema.Float}),
-		field("f64", schema.Type{Kind: schema.Double}),
-		field("d9", schema.Type{Kind: schema.Decimal, Precision: 9, Scale: 2}),
-		field("d18", schema.Type{Kind: schema.Decimal, Precision: 18, Scale: 4}),
-		field("d38", schema.Type{Kind: schema.Decimal, Precision: 38, Scale: 10}),
-		field("day", schema.Type{Kind: schema.Date}),
-		field("local", schema.Type{Kind: schema.Timestamp}),
-		field("at", schema.Type{Kind: schema.Timestamptz}),
-		field("text", schema.Type{Kind: schema.String}),
-		field("raw", schema.Type{Kind: schema.Binary}),
-		field("fix", schema.Type{Kind: schema.Fixed, Width: 4}),
-		field("id", schema.Type{Kind: schema.UUID}),
-		field("nest", schema.Type{Kind: schema.Struct, Fields: []schema.Field{
-			field("a", schema.Type{Kind: schema.Int}),
-			field("tags", schema.Type{Kind: schema.List, Element: element(schema.Type{Kind: schema.String})}),
-		}}),
-	)
-}
-
-const dayMicros = int64(24 * time.Hour / time.Microsecond)
-
-// row appends row n; every third row is null from the timestamp on, and every fourth has nulls inside.
-func row(b *column.Batch, partition int32, n int64, at int64) {
-	c := b.Columns
-	c[schema.KafkaPartition].AppendInt32(partition)
-	c[schema.KafkaOffset].AppendInt64(n)
-	if n%3 == 2 {
-		for _, v := range c[schema.KafkaTimestamp:] {
-			v.AppendNull()
-		}
-		return
-	}
-	c[schema.KafkaTimestamp].AppendInt64(at + n)
-	c[schema.KafkaTimestampType].AppendInt32(0)
-	c[schema.KafkaLeaderEpoch].AppendInt32(7)
-	c[schema.KafkaKey].AppendBytes([]byte{})
-	headers := c[schema.KafkaHeaders].Children[0]
-	for i := range n % 4 {
-		headers.Children[0].AppendString(fmt.Sprintf("h%d", i))
-		if i == 1 {
-			headers.Children[1].AppendNull()
-		} else {
-			headers.Children[1].AppendBytes([]byte{0, byte(i)})
-		}
-		headers.AppendStruct()
-	}
-	c[schema.KafkaHeaders].AppendList()
-	values(c[schema.SystemColumns:], n, at)
-}
-
-func values(c []*column.Vector, n, at int64) {
-	c[0].AppendBool(n%2 == 0)
-	c[1].AppendInt32(int32(-n))
-	c[2].AppendInt64(n << 33)
-	c[3].AppendFloat32(float32(n) / 4)
-	c[4].AppendFloat64(-float64(n) / 8)
-	c[5].AppendInt32(int32(n*100 + 5))
-	c[6].AppendInt64(-(n*10000 + 1))
-	wide := bytes.Repeat([]byte{0xff}, schema.DecimalWidth(38)) // -(n+1)
-	binary.BigEndian.PutUint64(wide[len(wide)-8:], uint64(-(n + 1)))
-	c[7].AppendBytes(wide)
-	c[8].AppendInt32(int32(n))
-	c[9].AppendInt64(n * 1_000_001)
-	c[10].AppendInt64(at + n)
-	c[11].AppendString(fmt.Sprintf("rów %d", n))
-	c[12].AppendBytes([]byte{0xff, byte(n)})
-	c[13].AppendBytes([]byte{1, 2, 3, byte(n)})
-	id := make([]byte, 16)
-	id[15] = byte(n)
-	c[14].AppendBytes(id)
-	nest := c[15]
-	if n%4 == 3 {
-		nest.AppendNull()
-		return
-	}
-	nest.Children[0].AppendInt32(int32(n))
-	tags := nest.Children[1].Children[0]
-	if n%4 == 1 {
-		nest.Children[1].AppendNull()
-	} else {
-		tags.AppendString("x")
-		tags.AppendNull()
-		nest.Children[1].AppendList()
-	}
-	nest.AppendStruct()
-}
-
-// tables makes one group in a store and commits two ranges of it.
+// tables is one group in a store.
 type tables struct {
 	ctx   context.Context
 	store objectstore.Store
@@ -142,11 +50,26 @@ type tables struct {
 	topic catalog.TopicID
 }
 
+// commit adds one range, again after every lost race.
 func (s *tables) commit(t *testing.T, partition int32, count, at int64) {
+	t.Helper()
+	for attempt := 0; ; attempt++ {
+		err := s.try(t, partition, count, at, attempt)
+		if err == nil {
+			return
+		}
+		if !status.Is(err, status.Conflict) {
+			t.Errorf("partition %d: %v", partition, err)
+			return
+		}
+	}
+}
+
+func (s *tables) try(t *testing.T, partition int32, count, at int64, attempt int) error {
 	t.Helper()
 	g, err := s.c.LoadGroup(s.ctx, s.topic)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	main := g.Tables[catalog.Main]
 	r := catalog.Read(main.View, g.Claim)
@@ -164,13 +87,12 @@ func (s *tables) commit(t *testing.T, partition int32, count, at int64) {
 	day := catalog.PartitionValue{FieldID: main.Partition[0].FieldID, Value: at / dayMicros}
 	null := catalog.PartitionValue{FieldID: main.Partition[0].FieldID, Null: true}
 	files := map[catalog.Role][]catalog.File{
-		catalog.Main: {s.file(t, main, rng, 0, timed, day), s.file(t, main, rng, 1, untimed, null)},
+		catalog.Main: {s.file(t, main, rng, 2*attempt, timed, day), s.file(t, main, rng, 2*attempt+1, untimed, null)},
 	}
 	choice := catalog.Choice{Offers: []catalog.Offer{{Range: rng, Generation: r.Ledger.Generation, Files: files}}}
 	update := catalog.Plan(main.View, r, choice, fmt.Sprintf("commit-%d", partition), catalog.PathSegment)
-	if _, err := s.c.Commit(s.ctx, g, map[catalog.Role]catalog.Update{catalog.Main: update}, files); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.c.Commit(s.ctx, g, map[catalog.Role]catalog.Update{catalog.Main: update}, files)
+	return err
 }
 
 func (s *tables) file(t *testing.T, table builtin.Table, r catalog.Range, n int, rows *column.Batch, p catalog.PartitionValue) catalog.File {
@@ -205,17 +127,10 @@ func (s *tables) file(t *testing.T, table builtin.Table, r catalog.Range, n int,
 	return f
 }
 
-func TestDuckDBAndPyIcebergReadThroughTheRESTCatalog(t *testing.T) {
-	interpreter := python(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	store, err := objectstore.OpenFile(t.TempDir(), objectstore.FileOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	log := slog.New(slog.DiscardHandler)
-	c, err := builtin.Open(store, builtin.Config{Mode: builtin.CreateOnly}, log)
+// create makes the group and commits two ranges of it at the same time.
+func create(t *testing.T, ctx context.Context, store objectstore.Store, cfg builtin.Config) *tables {
+	t.Helper()
+	c, err := builtin.Open(store, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,24 +144,70 @@ func TestDuckDBAndPyIcebergReadThroughTheRESTCatalog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.commit(t, 0, 300, 20_000*dayMicros)
-	s.commit(t, 1, 30, 20_001*dayMicros)
-	l, err := listener.New(listener.Config{Address: "127.0.0.1:0"}, log)
+	var wg sync.WaitGroup
+	wg.Go(func() { s.commit(t, 0, 300, 20_000*dayMicros) })
+	wg.Go(func() { s.commit(t, 1, 30, 20_001*dayMicros) })
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return s
+}
+
+// check serves the catalog and lets both engines read it.
+func (s *tables) check(t *testing.T, env ...string) {
+	t.Helper()
+	interpreter := python(t)
+	l, err := listener.New(listener.Config{Address: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Mount("/iceberg", c.Handler())
+	l.Mount("/iceberg", s.c.Handler())
 	if err := l.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer l.Stop(10 * time.Second)
 	for _, engine := range []string{"duckdb", "pyiceberg"} {
 		t.Run(engine, func(t *testing.T) {
-			out, err := exec.CommandContext(ctx, interpreter, "check.py", engine, "http://"+l.Address()+"/iceberg").CombinedOutput()
+			cmd := exec.CommandContext(s.ctx, interpreter, "check.py", engine, "http://"+l.Address()+"/iceberg")
+			cmd.Env = append(os.Environ(), env...)
+			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			t.Logf("%s", out)
 		})
 	}
+}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestEnginesReadFromADirectory(t *testing.T) {
+	store, err := objectstore.OpenFile(t.TempDir(), objectstore.FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	create(t, testContext(t), store, builtin.Config{Mode: builtin.CreateOnly}).check(t)
+}
+
+func TestEnginesReadFromS3(t *testing.T) {
+	ctx := testContext(t)
+	server, err := objectserver.Start(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	cfg := server.Config("lake")
+	store, err := s3.Open(ctx, cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := map[string]string{"s3.endpoint": cfg.Endpoint, "s3.region": cfg.Region, "client.region": cfg.Region, "s3.path-style-access": "true"}
+	create(t, ctx, store, builtin.Config{Mode: builtin.Swap, Reading: reading}).check(t,
+		"CHECK_S3_ENDPOINT="+cfg.Endpoint, "CHECK_S3_REGION="+cfg.Region, "CHECK_S3_KEY="+cfg.AccessKey, "CHECK_S3_SECRET="+cfg.SecretKey.Reveal())
 }
