@@ -101,6 +101,9 @@ func open(src io.ReaderAt, size int64) (*pq.File, error) {
 		return nil, err
 	}
 	for g, group := range file.Metadata().RowGroups {
+		if group.NumRows < 0 {
+			return nil, fmt.Errorf("row group %d has %d rows", g, group.NumRows)
+		}
 		for c := range group.Columns {
 			m := &group.Columns[c].MetaData
 			first := m.DataPageOffset

@@ -351,21 +351,6 @@ func TestForksAreIndependent(t *testing.T) {
 	}
 }
 
-func TestRaw(t *testing.T) {
-	for _, c := range []struct {
-		value []byte
-		want  any
-	}{{nil, nil}, {[]byte{}, ""}, {[]byte("\x00\xff"), "\x00\xff"}} {
-		row, bad := one(t, NewRaw(), c.value)
-		if bad != nil || row[0] != c.want {
-			t.Errorf("%q: %v, %v", c.value, row, bad)
-		}
-	}
-	if f := NewRaw().Fields(); len(f) != 1 || f[0].Name != "_kafka_value" {
-		t.Errorf("fields %v", f)
-	}
-}
-
 const flatSchema = `{"type":"object","properties":{
 	"id":{"type":"integer"},"at":{"type":"string","format":"date-time"},"amount":{"type":"number","format":"decimal","precision":18,"scale":2},
 	"order":{"type":"string"},"state":{"enum":["created","paid"]},"weight":{"type":"number"},"gift":{"type":"boolean"},
@@ -389,21 +374,5 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	decode()
 	if n := testing.AllocsPerRun(10, decode); n != 0 {
 		t.Errorf("%v allocations per 100 records", n)
-	}
-}
-
-func BenchmarkJSON(b *testing.B) {
-	d := compile(b, flatSchema, Options{})
-	batch := column.NewBatch(schema.Shapes(d.Fields()))
-	value := []byte(flatValue)
-	b.SetBytes(int64(len(value)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if batch.Columns[0].Len() == 4096 {
-			batch.Reset()
-		}
-		if bad := d.Decode(value, batch.Columns); bad != nil {
-			b.Fatal(bad)
-		}
 	}
 }
