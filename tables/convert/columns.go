@@ -81,23 +81,23 @@ func (s system) day() int64 {
 	return d
 }
 
-// appendTo appends one value to each system column; at maps a system column to its vector.
-func (s system) appendTo(at func(int) *column.Vector) {
-	at(schema.KafkaPartition).AppendInt32(s.partition)
-	at(schema.KafkaOffset).AppendInt64(s.offset)
+// appendTo appends one value to each system column.
+func (s system) appendTo(at []*column.Vector) {
+	at[schema.KafkaPartition].AppendInt32(s.partition)
+	at[schema.KafkaOffset].AppendInt64(s.offset)
 	if s.timed {
-		at(schema.KafkaTimestamp).AppendInt64(s.micros)
+		at[schema.KafkaTimestamp].AppendInt64(s.micros)
 	} else {
-		at(schema.KafkaTimestamp).AppendNull()
+		at[schema.KafkaTimestamp].AppendNull()
 	}
 	if s.record.Timestamp != -1 {
-		at(schema.KafkaTimestampType).AppendInt32(s.timeType)
+		at[schema.KafkaTimestampType].AppendInt32(s.timeType)
 	} else {
-		at(schema.KafkaTimestampType).AppendNull()
+		at[schema.KafkaTimestampType].AppendNull()
 	}
-	at(schema.KafkaLeaderEpoch).AppendInt32(s.epoch)
-	appendBytes(at(schema.KafkaKey), s.record.Key)
-	appendHeaders(at(schema.KafkaHeaders), s.record.Headers)
+	at[schema.KafkaLeaderEpoch].AppendInt32(s.epoch)
+	appendBytes(at[schema.KafkaKey], s.record.Key)
+	appendHeaders(at[schema.KafkaHeaders], s.record.Headers)
 }
 
 func appendHeaders(v *column.Vector, headers []kafkalog.Header) {
@@ -123,17 +123,17 @@ func appendBytes(v *column.Vector, b []byte) {
 }
 
 // quarantineValues appends one value to each of the quarantine table's own columns.
-func quarantineValues(at func(int) *column.Vector, value []byte, bad *payload.BadValue, pipeline uint64) {
-	appendBytes(at(quarantineValue), value[:min(len(value), ValueCap)])
-	at(quarantineValueSize).AppendInt64(int64(len(value)))
-	at(quarantineStage).AppendString(string(bad.Stage))
-	at(quarantineReason).AppendString(string(bad.Reason))
-	appendText(at(quarantineMessage), []byte(bad.Message))
-	appendText(at(quarantineFieldPath), []byte(bad.FieldPath))
-	at(quarantineSchemaID).AppendNull()
-	at(quarantineSubject).AppendNull()
-	at(quarantineStatement).AppendNull()
-	at(quarantinePipeline).AppendInt64(int64(pipeline))
-	at(quarantineReplayedAt).AppendNull()
-	at(quarantineReplayID).AppendNull()
+func quarantineValues(at []*column.Vector, value []byte, bad *payload.BadValue, pipeline uint64) {
+	appendBytes(at[quarantineValue], value[:min(len(value), ValueCap)])
+	at[quarantineValueSize].AppendInt64(int64(len(value)))
+	at[quarantineStage].AppendString(string(bad.Stage))
+	at[quarantineReason].AppendString(string(bad.Reason))
+	appendText(at[quarantineMessage], []byte(bad.Message))
+	appendText(at[quarantineFieldPath], []byte(bad.FieldPath))
+	at[quarantineSchemaID].AppendNull()
+	at[quarantineSubject].AppendNull()
+	at[quarantineStatement].AppendNull()
+	at[quarantinePipeline].AppendInt64(int64(pipeline))
+	at[quarantineReplayedAt].AppendNull()
+	at[quarantineReplayID].AppendNull()
 }

@@ -1,18 +1,22 @@
 package convert
 
 import (
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"tidemark/catalog"
+	"tidemark/internal/budget"
+	"tidemark/internal/kafkalog"
+	"tidemark/internal/status"
 	"tidemark/parquet"
 	"tidemark/parquet/column"
 	"tidemark/parquet/payload"
 	"tidemark/parquet/schema"
 )
 
-// Rows are gathered in a batch of this many rows or bytes before the writer gets them.
+// Rows are gathered in a batch of this many rows or bytes (of the records, or of the columns) before the writer gets them.
 const (
 	batchRows  = 4096
 	batchBytes = 4 << 20
@@ -26,34 +30,54 @@ type value struct {
 
 // tables writes the rows of one conversion: one open file per table and partition value.
 type tables struct {
-	converter *Converter
-	in        Input
-	out       Output
-	decoder   payload.Decoder
-	created   int
-	files     map[catalog.Role]map[value]*file
-	order     []*file // in order of creation
+	converter  *Converter
+	in         Input
+	out        Output
+	decoder    payload.Decoder
+	memory     *budget.Bytes // of all files but the first of each table; of this conversion alone, so that row groups depend on nothing else
+	main       table
+	quarantine table
+	order      []*file // in order of creation
+}
+
+// table is the open files of one table.
+type table struct {
+	role   catalog.Role
+	schema schema.Schema
+	spec   Spec
+	places []int // position in the schema of each column that a row fills
+	files  map[value]*file
+	last   *file // the file of the row before
+	spare  *file // not created yet: a row that turns out to be bad leaves no file
 }
 
 // file is one file being written.
 type file struct {
-	index  int
-	role   catalog.Role
-	value  value
-	batch  *column.Batch
-	writer *parquet.Writer
+	table   *table
+	index   int
+	value   value
+	batch   *column.Batch
+	columns []*column.Vector // of batch, in the order of table.places
+	rows    int              // in batch
+	bytes   int              // of the records in batch
+	out     later
+	writer  *parquet.Writer // nil: not created yet
 }
 
+// later is a writer that is known before the first byte, but not at once.
+type later struct{ io.Writer }
+
 func newTables(c *Converter, in Input, out Output) *tables {
-	return &tables{converter: c, in: in, out: out, decoder: c.def.Decoder(), files: map[catalog.Role]map[value]*file{
-		catalog.Main: {}, catalog.Quarantine: {},
-	}}
+	t := &tables{converter: c, in: in, out: out, decoder: c.def.Decoder(), memory: budget.NewBytes("conversion memory", c.def.Limits.Memory)}
+	t.main = table{role: catalog.Main, schema: c.def.Main, spec: c.def.Specs[catalog.Main], places: c.mapping, files: map[value]*file{}}
+	t.quarantine = table{role: catalog.Quarantine, schema: c.def.Quarantine, spec: c.def.Specs[catalog.Quarantine], places: c.quarant, files: map[value]*file{}}
+	return t
 }
 
 // full reports whether the range should end before the next batch.
 func (t *tables) full() bool {
 	limits := t.converter.def.Limits
-	if len(t.files[catalog.Main]) >= limits.OpenPartitions || len(t.files[catalog.Quarantine]) >= limits.OpenPartitions {
+	if len(t.main.files) >= limits.OpenPartitions || len(t.quarantine.files) >= limits.OpenPartitions {
 		return true
 	}
 	for _, f := range t.order {
@@ -64,125 +88,126 @@ func (t *tables) full() bool {
 	return false
 }
 
-// main appends a row to the main table, or says why the value is bad and leaves no trace of it.
-func (t *tables) main(sys system, val []byte) (*payload.BadValue, error) {
-	f, err := t.file(catalog.Main, sys)
-	if err != nil {
-		return nil, err
-	}
-	mapping := t.converter.mapping
-	row := f.batch.Columns[mapping[schema.KafkaOffset]].Len()
-	sys.appendTo(func(i int) *column.Vector { return f.batch.Columns[mapping[i]] })
-	vectors := t.vectors(f)
-	if bad := t.decoder.Decode(val, vectors); bad != nil {
-		f.batch.Truncate(row)
+// row appends a row to the main table, or says why the value is bad and leaves no trace of it. errFull: it needs a file too
+// many, and left no trace either.
+func (t *tables) row(sys system, rec *kafkalog.Record) (*payload.BadValue, error) {
+	f := t.main.file(sys)
+	sys.appendTo(f.columns)
+	if bad := t.decoder.Decode(rec.Value, f.columns[schema.SystemColumns:]); bad != nil {
+		f.batch.Truncate(f.rows)
 		return bad, nil
 	}
-	t.fill(f, row+1)
-	return nil, t.flush(f, false)
+	return nil, t.added(f, rec)
 }
 
-// quarantine appends a row to the quarantine table.
-func (t *tables) quarantine(sys system, val []byte, bad *payload.BadValue) error {
-	f, err := t.file(catalog.Quarantine, sys)
-	if err != nil {
-		return err
-	}
-	at := func(i int) *column.Vector { return f.batch.Columns[t.converter.quarant[i]] }
-	sys.appendTo(at)
-	quarantineValues(at, val, bad, t.converter.def.Pipeline)
-	t.fill(f, at(schema.KafkaOffset).Len())
-	return t.flush(f, false)
+// badRow appends a row to the quarantine table.
+func (t *tables) badRow(sys system, rec *kafkalog.Record, bad *payload.BadValue) error {
+	f := t.quarantine.file(sys)
+	sys.appendTo(f.columns)
+	quarantineValues(f.columns, rec.Value, bad, t.converter.def.Pipeline)
+	return t.added(f, rec)
 }
 
-// vectors are the decoder's columns in the file's batch, in the decoder's order.
-func (t *tables) vectors(f *file) []*column.Vector {
-	mapping := t.converter.mapping[schema.SystemColumns:]
-	vectors := make([]*column.Vector, len(mapping))
-	for i, at := range mapping {
-		vectors[i] = f.batch.Columns[at]
-	}
-	return vectors
-}
-
-// fill gives columns that the definition does not write (added by others) a null.
-func (t *tables) fill(f *file, rows int) {
-	for _, c := range f.batch.Columns {
-		for c.Len() < rows {
-			c.AppendNull()
-		}
-	}
-}
-
-func (t *tables) schema(role catalog.Role) schema.Schema {
-	if role == catalog.Quarantine {
-		return t.converter.def.Quarantine
-	}
-	return t.converter.def.Main
-}
-
-// file returns the open file for a row.
-func (t *tables) file(role catalog.Role, sys system) (*file, error) {
+// file returns the open file for a row, or the spare one for it.
+func (t *table) file(sys system) *file {
 	var v value
-	if t.converter.def.Specs[role].Day {
-		v = value{day: 0, null: !sys.timed}
-		if sys.timed {
+	if t.spec.Day {
+		if v.null = !sys.timed; sys.timed {
 			v.day = sys.day()
 		}
 	}
-	if f := t.files[role][v]; f != nil {
-		return f, nil
+	if t.last != nil && t.last.value == v {
+		return t.last
 	}
-	w, err := t.out.Create(t.created, role)
-	if err != nil {
-		return nil, err
+	f := t.files[v]
+	if f == nil {
+		if t.spare == nil {
+			t.spare = &file{table: t, batch: column.NewBatch(schema.Shapes(t.schema.Fields))}
+			for _, at := range t.places {
+				t.spare.columns = append(t.spare.columns, t.spare.batch.Columns[at])
+			}
+		}
+		t.spare.value = v
+		return t.spare
 	}
-	s := t.schema(role)
-	writer, err := parquet.NewWriter(w, s, parquet.Options{})
-	if err != nil {
-		return nil, err
-	}
-	f := &file{index: t.created, role: role, value: v, writer: writer, batch: column.NewBatch(schema.Shapes(s.Fields))}
-	t.created++
-	t.files[role][v] = f
-	t.order = append(t.order, f)
-	return f, nil
+	t.last = f
+	return f
 }
 
-func (t *tables) flush(f *file, all bool) error {
-	n := f.batch.Len()
-	if n == 0 || !all && n < batchRows && (n%64 != 0 || f.batch.Size() < batchBytes) {
+// added ends a row: columns that the definition does not write (added by others) get a null, a spare file is created, a
+// full batch goes to the writer.
+func (t *tables) added(f *file, rec *kafkalog.Record) error {
+	if f.writer == nil {
+		if err := t.create(f); err != nil {
+			f.batch.Truncate(0)
+			return err
+		}
+	}
+	f.rows++
+	f.bytes += len(rec.Key) + len(rec.Value)
+	for _, h := range rec.Headers {
+		f.bytes += len(h.Key) + len(h.Value)
+	}
+	if len(f.batch.Columns) > len(f.columns) {
+		for _, c := range f.batch.Columns {
+			for c.Len() < f.rows {
+				c.AppendNull()
+			}
+		}
+	}
+	if f.rows < batchRows && f.bytes < batchBytes && (f.rows%64 != 0 || f.batch.Size() < batchBytes) {
 		return nil
 	}
-	if err := f.writer.WriteBatch(f.batch); err != nil {
-		return err
-	}
-	f.batch.Reset()
-	return nil
+	return f.flush()
 }
 
-// close finishes all files. Files without rows (every record of a partition value was bad) are left out.
+// create makes a spare file an open one. The first of each table always gets its memory, so that every range makes progress.
+func (t *tables) create(f *file) error {
+	table := f.table
+	var options parquet.Options
+	if len(table.files) > 0 {
+		options.Memory = t.memory
+	}
+	if len(table.files) >= 2*t.converter.def.Limits.OpenPartitions {
+		return errFull
+	}
+	writer, err := parquet.NewWriter(&f.out, table.schema, options)
+	if status.Is(err, status.Throttled) {
+		return errFull
+	}
+	if err != nil {
+		return err
+	}
+	f.writer, f.index = writer, len(t.order)
+	t.order = append(t.order, f)
+	table.files[f.value], table.last, table.spare = f, f, nil
+	f.out.Writer, err = t.out.Create(f.index, table.role)
+	return err
+}
+
+func (f *file) flush() error {
+	if f.rows == 0 {
+		return nil
+	}
+	err := f.writer.WriteBatch(f.batch)
+	f.batch.Reset()
+	f.rows, f.bytes = 0, 0
+	return err
+}
+
+// close finishes all files.
 func (t *tables) close(r Result) ([]File, error) {
-	parts := map[catalog.Role]int{}
+	part := map[catalog.Role]int{}
+	files := make([]File, 0, len(t.order))
 	for _, f := range t.order {
-		if err := t.flush(f, true); err != nil {
+		if err := f.flush(); err != nil {
 			return nil, err
 		}
-		if f.writer.Rows() > 0 {
-			parts[f.role]++
-		}
-	}
-	var files []File
-	part := map[catalog.Role]int{}
-	for _, f := range t.order {
-		if f.writer.Rows() == 0 {
-			continue
-		}
-		part[f.role]++
+		part[f.table.role]++
 		footer := catalog.FileFooter{
-			Claim: t.converter.def.Claim, Role: f.role, Range: r.Range, LeaderEpoch: t.in.LeaderEpoch,
+			Claim: t.converter.def.Claim, Role: f.table.role, Range: r.Range, LeaderEpoch: t.in.LeaderEpoch,
 			Layout: strconv.Itoa(Layout), Pipeline: strconv.FormatUint(t.converter.def.Pipeline, 10),
-			Generation: t.converter.def.Generation, Part: part[f.role], Parts: parts[f.role], Counts: r.Counts,
+			Generation: t.converter.def.Generation, Part: part[f.table.role], Parts: len(f.table.files), Counts: r.Counts,
 		}
 		for k, v := range footer.Encode() {
 			f.writer.SetKeyValue(k, v)
@@ -191,7 +216,7 @@ func (t *tables) close(r Result) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, t.finished(f, facts))
+		files = append(files, finished(f, facts))
 	}
 	return files, nil
 }
@@ -203,11 +228,10 @@ func (t *tables) discard() {
 	}
 }
 
-func (t *tables) finished(f *file, facts parquet.Facts) File {
-	spec := t.converter.def.Specs[f.role]
-	out := File{Index: f.index, Role: f.role, File: catalog.File{
-		Size: facts.Size, Rows: facts.Rows, Splits: facts.Splits,
-		Schema: t.schema(f.role).ID, Spec: spec.ID,
+func finished(f *file, facts parquet.Facts) File {
+	spec := f.table.spec
+	out := File{Index: f.index, Role: f.table.role, File: catalog.File{
+		Size: facts.Size, Rows: facts.Rows, Splits: facts.Splits, Schema: f.table.schema.ID, Spec: spec.ID,
 	}}
 	for _, c := range facts.Columns {
 		out.Columns = append(out.Columns, catalog.ColumnFacts(c))

@@ -229,7 +229,8 @@ func (j *job) open(ctx context.Context) (in convert.Input, closeAll func(), err 
 		}
 		opened = append(opened, src)
 		in.Segments = append(in.Segments, convert.Segment{
-			Name: fmt.Sprintf("segment %s [%d, %d)", s.Partition, s.Base, s.End), Source: src, Size: src.Size()})
+			Name: fmt.Sprintf("segment %s [%d, %d)", s.Partition, s.Base, s.End), Source: src, Size: src.Size(),
+			Span: kafkalog.Span{Base: s.Base, End: s.End - 1, Epochs: s.Epochs}})
 	}
 	return in, closeAll, nil
 }
