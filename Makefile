@@ -7,7 +7,8 @@ VENV       := $(CACHE)/venv
 NATIVE     := build/native
 JAR        := build/dist/tidemark-$(VERSION).jar
 GOTAGS     := -tags netgo,osusergo
-GOFLAGSX   := $(GOTAGS) -trimpath
+# One set of flags for tests and products, so that the dependencies are compiled once.
+export GOFLAGS := -trimpath
 KAFKA      ?= 4.4.0
 STORE      ?= file
 BENCH      ?= vanilla
@@ -28,7 +29,7 @@ $(VENV)/.complete: integration/requirements.txt integration/tools.sh
 
 build: tools ## Build the native library and the command line tool
 	@cgo/build.sh $(NATIVE)/libtidemark.so
-	@CGO_ENABLED=0 go build $(GOFLAGSX) -ldflags "-w -X main.version=$(VERSION)" -o $(NATIVE)/tidemark ./cmd/tidemark
+	@CGO_ENABLED=0 go build $(GOTAGS) -ldflags "-w -X main.version=$(VERSION)" -o $(NATIVE)/tidemark ./cmd/tidemark
 
 dist: build ## Build build/dist/tidemark-<version>.jar and its SHA-256
 	@gradle -q jar -PnativeDir=$(NATIVE)

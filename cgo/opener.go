@@ -6,11 +6,11 @@ import (
 	"context"
 	"log/slog"
 
+	"tidemark/cgo/assemble"
 	"tidemark/cgo/dispatch"
-	"tidemark/internal/status"
 )
 
 // opener builds the instance behind a configured plugin.
-func opener(context.Context, dispatch.OpenRequest, *slog.Logger) (dispatch.Instance, error) {
-	return nil, status.Errorf(status.Unsupported, "this library is built without storage")
+func opener(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (dispatch.Instance, error) {
+	return assemble.Open(ctx, req, log)
 }

@@ -35,8 +35,8 @@ func (h Held) name() string {
 		h.Partition, h.Base, h.End, h.Epoch, uuidText.EncodeToString(h.SegmentID[:]))
 }
 
-// parseHold is the inverse of name; ok is false for a name that is not exactly of this form.
-func parseHold(name string) (h Held, ok bool) {
+// ParseHoldName is the inverse of name; ok is false for a name that is not exactly of this form.
+func ParseHoldName(name string) (h Held, ok bool) {
 	m := holdName.FindStringSubmatch(name)
 	if m == nil {
 		return Held{}, false

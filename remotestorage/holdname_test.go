@@ -17,7 +17,7 @@ func TestHoldNameRoundTrip(t *testing.T) {
 			Partition: rapid.Int32Range(0, math.MaxInt32).Draw(t, "partition"), Epoch: rapid.Int32Range(0, math.MaxInt32).Draw(t, "epoch"),
 			Base: base, End: rapid.Int64Range(base, math.MaxInt64).Draw(t, "end"),
 		}
-		if got, ok := parseHold(want.name()); !ok || got != want {
+		if got, ok := ParseHoldName(want.name()); !ok || got != want {
 			t.Fatalf("%s: %v, %+v, want %+v", want.name(), ok, got, want)
 		}
 		if len(want.name()) > 255 {
@@ -38,7 +38,7 @@ func TestHoldNameIsStrict(t *testing.T) {
 		strings.Replace(good, "_w.hold", "_x.hold", 1), // the same id in another spelling
 		strings.Replace(good, "_w.hold", "_.hold", 1), strings.Replace(good, "-4-", "-", 1), good + "\n",
 	} {
-		if h, ok := parseHold(bad); ok {
+		if h, ok := ParseHoldName(bad); ok {
 			t.Errorf("%q was read as %+v", bad, h)
 		}
 	}

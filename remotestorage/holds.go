@@ -73,7 +73,7 @@ func (h *holds) learn(dirs ...string) {
 		}
 		h.dirs[dir] = true
 		for _, e := range entries {
-			held, ok := parseHold(e.Name())
+			held, ok := ParseHoldName(e.Name())
 			if !ok {
 				if strings.HasPrefix(e.Name(), "tidemark-") {
 					h.log.Warn("hold.foreign", "file", filepath.Join(dir, e.Name()), "effect", "it is left alone")

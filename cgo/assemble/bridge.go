@@ -38,16 +38,6 @@ func (h holds) Held(topicID [16]byte, partition int32, base, end int64) bool {
 	return h.i.tables.Held(topicID, partition, base, end)
 }
 
-// lineage asks the partition's leader.
-type lineage struct{ i *Instance }
-
-func (l lineage) Check(ctx context.Context, topicID catalog.TopicID, partition int32, offset int64, batchEpoch int32) catalog.Lineage {
-	if l.i.tables == nil {
-		return catalog.NotKnown
-	}
-	return l.i.tables.Lineage(ctx, topicID, partition, offset, batchEpoch)
-}
-
 // segments opens what ingestion converts.
 type segments struct{ storage *remotestorage.Manager }
 

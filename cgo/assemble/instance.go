@@ -65,7 +65,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err != nil {
 		return nil, err
 	}
-	i.coordinator = coordinator.New(coordinator.Deps{Catalog: cat, Lineage: lineage{i}, Publish: i.publish, Log: log, Metrics: set})
+	i.coordinator = coordinator.New(coordinator.Config{}, cat, coordinator.Deps{Lineage: i.lineage, Published: i.published, Log: log, Metrics: set})
 	i.ingest = ingest.New(c.Ingest, ingest.Deps{Segments: segments{i.storage}, Commits: i.coordinator, Store: store, Log: log, Metrics: set})
 	i.tables = tables.Open(c.Tables, tables.Deps{
 		Catalog: groups{cat, store}, Commits: i.coordinator, Ingest: i.ingest, Log: log, Metrics: set,
@@ -193,7 +193,15 @@ func (i *Instance) logDirs() []string {
 	return nil
 }
 
-func (i *Instance) publish(topicID catalog.TopicID, l catalog.Ledger) {
+// lineage asks the partition's leader.
+func (i *Instance) lineage(ctx context.Context, topicID catalog.TopicID, partition int32, offset int64, batchEpoch int32) catalog.Lineage {
+	if i.tables == nil {
+		return catalog.NotKnown
+	}
+	return i.tables.Lineage(ctx, topicID, partition, offset, batchEpoch)
+}
+
+func (i *Instance) published(topicID catalog.TopicID, l catalog.Ledger) {
 	if i.tables != nil {
 		i.tables.Published(topicID, l)
 	}
