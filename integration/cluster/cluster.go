@@ -136,6 +136,9 @@ func (c *Cluster) SetJar(jar string) error {
 	return os.WriteFile(filepath.Join(c.libs, filepath.Base(jar)), b, 0o644)
 }
 
+// SetJVMArgs replaces the additional arguments of brokers that are started from now on.
+func (c *Cluster) SetJVMArgs(args ...string) { c.options.JVMArgs = args }
+
 // Bootstrap is the address list for clients.
 func (c *Cluster) Bootstrap() string {
 	var addresses []string

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/integration/cluster"
+	"tidemark/integration/objectserver"
 )
 
 // world is one scenario: a cluster, its REST endpoint, the tools around it.
@@ -23,9 +24,11 @@ type world struct {
 	*testing.T
 	ctx     context.Context
 	cluster *cluster.Cluster
-	rest    string // host:port of the first broker's HTTP listener
+	rest    string               // host:port of the first broker's HTTP listener
+	s3      *objectserver.Server // where the store is, if it is not a directory
 	cli     string
 	started time.Time
+	asking  *kadm.Client // made when first used
 }
 
 // built is a file that make dist makes.
@@ -45,11 +48,27 @@ func built(t *testing.T, pattern string) string {
 // start starts a cluster for a scenario.
 func start(t *testing.T, o cluster.Options) *world {
 	t.Helper()
+	w := prepare(t, o)
+	if err := w.cluster.StartAll(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// prepare lays out a cluster for a scenario.
+func prepare(t *testing.T, o cluster.Options) *world {
+	t.Helper()
 	root, err := cluster.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Dir = filepath.Join(root, "build", "scenario", strings.ReplaceAll(t.Name(), "/", "-"))
+	name := strings.Map(func(r rune) rune { // no character that class paths or lists of directories give a meaning
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, t.Name())
+	o.Dir = filepath.Join(root, "build", "scenario", name)
 	if err := os.RemoveAll(o.Dir); err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +108,6 @@ func start(t *testing.T, o cluster.Options) *world {
 		}
 		_ = os.RemoveAll(o.Dir)
 	})
-	if err := w.cluster.StartAll(ctx); err != nil {
-		t.Fatal(err)
-	}
 	return w
 }
 
@@ -111,6 +127,14 @@ func (w *world) client(opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
+// admin asks the brokers and changes topics.
+func (w *world) admin() *kadm.Client {
+	if w.asking == nil {
+		w.asking = kadm.NewClient(w.client(kgo.MetadataMinAge(100 * time.Millisecond)))
+	}
+	return w.asking
+}
+
 // topic creates a tiered topic of small segments.
 func (w *world) topic(name string, partitions int32, configs map[string]string) {
 	w.Helper()
@@ -125,14 +149,14 @@ func (w *world) topic(name string, partitions int32, configs map[string]string) 
 	}
 	replicas := int16(min(len(w.cluster.Nodes), 3))
 	w.eventually(time.Minute, func() error {
-		_, err := kadm.NewClient(w.client()).CreateTopic(w.ctx, partitions, replicas, all, name)
+		_, err := w.admin().CreateTopic(w.ctx, partitions, replicas, all, name)
 		return err
 	})
 }
 
 func (w *world) alter(topic, key, value string) {
 	w.Helper()
-	_, err := kadm.NewClient(w.client()).AlterTopicConfigs(w.ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
+	_, err := w.admin().AlterTopicConfigs(w.ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -266,8 +290,12 @@ func (w *world) rows(table, value string) tableRows {
 		w.Fatal(err)
 	}
 	python := filepath.Join(cluster.CacheDir(), "venv", "bin", "python")
-	cmd := exec.CommandContext(w.ctx, python, filepath.Join(root, "integration", "verify", "rows.py"),
-		"--uri", "http://"+w.rest+"/iceberg", "--table", "kafka."+table, "--value", value)
+	args := []string{filepath.Join(root, "integration", "verify", "rows.py"),
+		"--uri", "http://" + w.rest + "/iceberg", "--table", "kafka." + table, "--value", value}
+	if w.s3 != nil {
+		args = append(args, "--s3-endpoint", w.s3.Endpoint, "--s3-key", w.s3.AccessKey, "--s3-secret", w.s3.SecretKey)
+	}
+	cmd := exec.CommandContext(w.ctx, python, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

@@ -1,0 +1,150 @@
+package scenario
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/integration/cluster"
+)
+
+// TestConfiguration: what is wrong stops the broker with all faults at once, in words.
+func TestConfiguration(t *testing.T) {
+	w := prepare(t, cluster.Options{Version: "4.4.0", Tables: true, Heap: "256m", JVMArgs: quick})
+	for _, c := range []struct {
+		name    string
+		changes map[string]string
+		words   []string // in the one line of the exception and those below it
+	}{
+		{"unknown and missing", map[string]string{
+			"rsm.config.store.pth": "/somewhere", "rsm.config.store.type": "", "rsm.config.copy.paralel": "4", "rsm.config.tables.workers": "many"},
+			[]string{"4 faults", "rsm.config.store.pth", "store.path", "rsm.config.store.type is missing", "copy.paralel", "copy.parallel", `rsm.config.tables.workers: "many"`}},
+		{"contradictory", map[string]string{
+			"rsm.config.store.s3.bucket": "b", "rsm.config.store.path": "relative", "rsm.config.local.dir": "relative", "rsm.config.fetch.cache.bytes": "1",
+			"rsm.config.http.listener": "0.0.0.0:1"},
+			[]string{"5 faults", "store.s3.bucket", "store.type=s3", "store.path", "absolute", "local.dir", "fetch.cache.bytes", "http.allow.remote"}},
+		{"S3 without what it needs", map[string]string{
+			"rsm.config.store.type": "s3", "rsm.config.store.s3.credentials": "static", "rsm.config.store.s3.endpoint": "nowhere"},
+			[]string{"4 faults", "store.path", "store.s3.bucket", "store.s3.endpoint", "store.s3.access.key"}},
+		{"class path of the metadata manager", map[string]string{
+			"remote.log.metadata.manager.class.path": filepath.Join(w.cluster.Dir(), "libs", "*")},
+			[]string{"remote.log.metadata.manager.class.path must be unset", "libs/"}},
+	} {
+		w.refusedStart(c.name, c.changes, c.words)
+	}
+	w.badLibraries()
+	w.done("every fault of a configuration in one exception, with the nearest names; libraries that cannot be loaded in one sentence")
+}
+
+// quick makes a JVM that lives for seconds start faster.
+var quick = []string{"-XX:TieredStopAtLevel=1"}
+
+// refusedStart starts the broker with changed properties and expects it to end with one ConfigException that has all words.
+func (w *world) refusedStart(name string, changes map[string]string, words []string) {
+	w.Helper()
+	n := w.cluster.Nodes[0]
+	if err := n.WriteProperties(changes); err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	if err := n.Start(ctx); err == nil {
+		n.Stop(time.Minute)
+		w.Errorf("%s: the broker started", name)
+		return
+	}
+	if n.Alive() {
+		w.Errorf("%s: the broker neither starts nor ends:\n%s", name, n.LogTail(20))
+		n.Kill()
+		return
+	}
+	said := exception(n.LifeLog())
+	for _, word := range words {
+		if !strings.Contains(said, word) {
+			w.Errorf("%s: the exception does not say %q: %s", name, word, said)
+		}
+	}
+}
+
+// exception is the text of the first ConfigException in a log, up to its stack.
+func exception(log string) string {
+	_, text, found := strings.Cut(log, "ConfigException: ")
+	if !found {
+		return "(no ConfigException)\n" + log[max(0, len(log)-3000):]
+	}
+	text, _, _ = strings.Cut(text, "\n\tat ")
+	return text
+}
+
+// badLibraries starts the broker with libraries that cannot be loaded.
+func (w *world) badLibraries() {
+	w.Helper()
+	broken := filepath.Join(w.cluster.Dir(), "broken.so")
+	if err := os.WriteFile(broken, []byte("this is no library"), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	w.cluster.SetJVMArgs(append([]string{"-Dtidemark.native.lib=" + broken}, quick...)...)
+	w.refusedStart("a corrupted library", nil, []string{broken, "is not a Linux library"})
+	noexec := filepath.Join(w.cluster.Dir(), "noexec")
+	if err := os.Mkdir(noexec, 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "noexec,size=256m", "tmpfs", noexec).CombinedOutput(); err != nil {
+		w.Logf("SKIPPED: a file system without execution, mount needs more rights than this process has: %v %s", err, out)
+		return
+	}
+	defer func() { _ = exec.Command("umount", noexec).Run() }()
+	w.cluster.SetJVMArgs(append([]string{"-Dtidemark.native.dir=" + noexec}, quick...)...)
+	w.refusedStart("noexec", nil, []string{noexec, "forbids execution (noexec)", "-Dtidemark.native.dir"})
+}
+
+// TestClassPath: with a class path of its own the storage manager warns and tiers; the stock metadata manager knows no tables.
+func TestClassPath(t *testing.T) {
+	w := prepare(t, cluster.Options{Version: "4.4.0", JVMArgs: quick})
+	n := w.cluster.Nodes[0]
+	own := filepath.Join(w.cluster.Dir(), "plugin")
+	if err := os.Mkdir(own, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	jars, _ := filepath.Glob(filepath.Join(w.cluster.Dir(), "libs", "tidemark-*.jar"))
+	if len(jars) != 1 {
+		t.Fatalf("the jar is not in libs: %v", jars)
+	}
+	if err := os.Rename(jars[0], filepath.Join(own, filepath.Base(jars[0]))); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.WriteProperties(map[string]string{"remote.log.storage.manager.class.path": filepath.Join(own, "*")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Start(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitLog(0, "remote.log.storage.manager.class.path is set: tiering works", time.Minute)
+	const topic = "apart"
+	w.topic(topic, 1, nil)
+	_, id := w.topicID(topic)
+	w.fill(w.client(), newSeeded(8), topic, 0, 2500<<10)
+	files := w.save(topic)
+	w.tierAll(topic)
+	segments := w.sameStored(id, files)
+	if d := different(w.fetchAll(topic, 0), files.whole(0)); d != "" {
+		t.Errorf("what Fetch returns differs from the local log: %s", d)
+	}
+	w.done("class.path gives a warning and %d segments were tiered and read back", segments)
+}
+
+// TestTablesNeedTheMetadataManager: with the stock metadata manager the log and the command say why there are no tables.
+func TestTablesNeedTheMetadataManager(t *testing.T) {
+	w := start(t, cluster.Options{Version: "4.4.0", JVMArgs: quick})
+	w.topic("plain", 1, nil)
+	w.awaitLog(0, "remote.log.metadata.manager.class.name is not io.tidemark.kafka.TidemarkRemoteLogMetadataManager", time.Minute)
+	out, err := w.tidemark("table", "create", "--topic", "plain")
+	if err == nil || !strings.Contains(err.Error(), "__tidemark_tables does not exist") {
+		t.Errorf("table create on such a broker: %v %s", err, out)
+	}
+	w.done("the log and the command say why there are no tables")
+}

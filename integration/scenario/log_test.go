@@ -1,0 +1,246 @@
+package scenario
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// segmentFile is a copy of a segment's log file.
+type segmentFile struct {
+	base int64
+	data []byte
+}
+
+// saved are copies of the log files of a topic by partition, in offset order.
+type saved map[int32][]segmentFile
+
+// whole is the bytes of a partition.
+func (s saved) whole(partition int32) (all []byte) {
+	for _, f := range s[partition] {
+		all = append(all, f.data...)
+	}
+	return all
+}
+
+// save copies the log files that are on the first broker's disks; nothing may be produced meanwhile.
+func (w *world) save(topic string) saved {
+	w.Helper()
+	out := saved{}
+	for _, dir := range w.cluster.Nodes[0].LogDirs {
+		files, _ := filepath.Glob(filepath.Join(dir, topic+"-*", "*.log"))
+		for _, name := range files {
+			partition, err1 := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(name)), topic+"-"))
+			base, err2 := strconv.ParseInt(strings.TrimSuffix(filepath.Base(name), ".log"), 10, 64)
+			data, err3 := os.ReadFile(name)
+			if err1 != nil || err2 != nil || err3 != nil {
+				w.Fatalf("%s: %v %v %v", name, err1, err2, err3)
+			}
+			if len(data) > 0 {
+				out[int32(partition)] = append(out[int32(partition)], segmentFile{base, data})
+			}
+		}
+	}
+	for _, files := range out {
+		sort.Slice(files, func(i, j int) bool { return files[i].base < files[j].base })
+	}
+	return out
+}
+
+// topicID is the id of a topic.
+func (w *world) topicID(topic string) (id [16]byte, text string) {
+	w.Helper()
+	topics, err := w.admin().ListTopics(w.ctx, topic)
+	if err != nil || topics[topic].Err != nil {
+		w.Fatalf("topic %s: %v %v", topic, err, topics[topic].Err)
+	}
+	id = topics[topic].ID
+	return id, base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// storeDir is the file store.
+func (w *world) storeDir() string { return filepath.Join(w.cluster.Dir(), "store") }
+
+// storedSegment is a segment's objects in the file store.
+type storedSegment struct {
+	partition int32
+	base      int64
+	log       string // path
+	complete  bool   // the sidecar is there
+}
+
+func (s storedSegment) sidecar() string { return strings.TrimSuffix(s.log, ".log") + ".sidecar" }
+
+// stored are the segments of a topic id in the file store by partition and base offset.
+func (w *world) stored(topicID string) []storedSegment {
+	w.Helper()
+	var out []storedSegment
+	files, _ := filepath.Glob(filepath.Join(w.storeDir(), "segments", topicID, "*", "*.log"))
+	for _, name := range files {
+		partition, err1 := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		base, err2 := strconv.ParseInt(filepath.Base(name)[:20], 10, 64)
+		if err1 != nil || err2 != nil {
+			w.Fatalf("%s is no segment: %v %v", name, err1, err2)
+		}
+		s := storedSegment{partition: int32(partition), base: base, log: name}
+		_, err := os.Stat(s.sidecar())
+		s.complete = err == nil
+		out = append(out, s)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		return out[i].partition < out[j].partition || out[i].partition == out[j].partition && out[i].base < out[j].base
+	})
+	return out
+}
+
+// sameStored fails unless every saved segment is in the store, complete and with the same bytes, and so is every copy that a crash repeated.
+func (w *world) sameStored(topicID string, want saved) (segments int) {
+	w.Helper()
+	at := map[[2]int64]segmentFile{}
+	for p, files := range want {
+		for _, f := range files {
+			at[[2]int64{int64(p), f.base}] = f
+		}
+	}
+	found := map[[2]int64]bool{}
+	for _, s := range w.stored(topicID) {
+		id := [2]int64{int64(s.partition), s.base}
+		f, ok := at[id]
+		if !s.complete {
+			continue
+		}
+		data, err := os.ReadFile(s.log)
+		switch {
+		case err != nil:
+			w.Fatal(err)
+		case !ok:
+			w.Errorf("%s is the copy of no log file", s.log)
+		case different(data, f.data) != "":
+			w.Errorf("%s differs from the log file of partition %d at offset %d: %s", s.log, s.partition, s.base, different(data, f.data))
+		}
+		found[id] = true
+	}
+	for id := range at {
+		if !found[id] {
+			w.Errorf("the segment of partition %d at offset %d is not in the store", id[0], id[1])
+		}
+	}
+	return len(found)
+}
+
+// nextBatch is the offset after the last record of a batch and its length; ok is false if the bytes end before it does.
+func nextBatch(b []byte) (next int64, length int, ok bool) {
+	const header = 61
+	if len(b) < header {
+		return 0, 0, false
+	}
+	length = 12 + int(binary.BigEndian.Uint32(b[8:]))
+	if len(b) < length {
+		return 0, 0, false
+	}
+	return int64(binary.BigEndian.Uint64(b)) + int64(binary.BigEndian.Uint32(b[23:])) + 1, length, true
+}
+
+// batchKinds counts the batches of raw log bytes by codec, and the control batches.
+func batchKinds(raw []byte) (codecs map[string]int, control int) {
+	names := []string{"none", "gzip", "snappy", "lz4", "zstd"}
+	codecs = map[string]int{}
+	for {
+		_, length, ok := nextBatch(raw)
+		if !ok {
+			return codecs, control
+		}
+		attributes := binary.BigEndian.Uint16(raw[21:])
+		if attributes&0x20 != 0 {
+			control++
+		} else {
+			codecs[names[attributes&7]]++
+		}
+		raw = raw[length:]
+	}
+}
+
+// fetchOnce sends one fetch request to a partition's leader and returns the whole batches of the answer.
+func (w *world) fetchOnce(cl *kgo.Client, topic string, partition int32, offset int64) ([]byte, int64, error) {
+	topics, err := w.admin().ListTopics(w.ctx, topic)
+	if err != nil {
+		return nil, offset, err
+	}
+	leader := topics[topic].Partitions[partition].Leader
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = 2000, 1, 32<<20
+	t := kmsg.NewFetchRequestTopic()
+	t.Topic, t.TopicID = topic, topics[topic].ID
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes = partition, offset, 4<<20
+	t.Partitions = append(t.Partitions, p)
+	req.Topics = append(req.Topics, t)
+	answer, err := cl.Broker(int(leader)).Request(w.ctx, req)
+	if err != nil {
+		return nil, offset, err
+	}
+	resp := answer.(*kmsg.FetchResponse)
+	if resp.ErrorCode != 0 || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return nil, offset, fmt.Errorf("fetch of %s-%d at %d: error code %d, %d topics", topic, partition, offset, resp.ErrorCode, len(resp.Topics))
+	}
+	got := resp.Topics[0].Partitions[0]
+	if err := kerr.ErrorForCode(got.ErrorCode); err != nil {
+		return nil, offset, err
+	}
+	raw, whole := got.RecordBatches, 0
+	for {
+		next, length, ok := nextBatch(raw[whole:])
+		if !ok {
+			return raw[:whole], offset, nil
+		}
+		whole, offset = whole+length, next
+	}
+}
+
+// fetchAll reads a partition from offset 0 to its end by raw fetch requests and returns the bytes of its batches.
+func (w *world) fetchAll(topic string, partition int32) []byte {
+	w.Helper()
+	cl := w.client()
+	ends, err := w.admin().ListEndOffsets(w.ctx, topic)
+	if err != nil {
+		w.Fatal(err)
+	}
+	end, _ := ends.Lookup(topic, partition)
+	var all []byte
+	at := int64(0)
+	w.eventually(time.Minute, func() error {
+		for at < end.Offset {
+			raw, next, err := w.fetchOnce(cl, topic, partition, at)
+			if err != nil {
+				return err
+			}
+			if next == at {
+				return fmt.Errorf("%s-%d gives nothing at offset %d, its end is %d", topic, partition, at, end.Offset)
+			}
+			all, at = append(all, raw...), next
+		}
+		return nil
+	})
+	return all
+}
+
+// awaitLog waits until a broker has printed a text in its present life.
+func (w *world) awaitLog(node int, text string, d time.Duration) {
+	w.Helper()
+	w.eventually(d, func() error {
+		if !strings.Contains(w.cluster.Nodes[node].LifeLog(), text) {
+			return fmt.Errorf("the broker has not printed %q", text)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,326 @@
+package scenario
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/integration/cluster"
+	"tidemark/integration/objectserver"
+)
+
+// outage makes a store unusable and usable again.
+type outage struct {
+	down, up func() error
+}
+
+// dirOutage puts a file where each directory of a file store was: whoever writes or reads below fails, as root too.
+func dirOutage(dir string) outage {
+	away := dir + ".away"
+	return outage{
+		down: func() error {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(away, 0o755); err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(away, e.Name())); err != nil {
+					return err
+				}
+				if err := os.WriteFile(filepath.Join(dir, e.Name()), nil, 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		up: func() error {
+			entries, err := os.ReadDir(away)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+					return err
+				}
+				if err := os.Rename(filepath.Join(away, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+					return err
+				}
+			}
+			return os.Remove(away)
+		},
+	}
+}
+
+// TestFileStoreDown: while the file store cannot be used the broker takes and serves records; afterwards everything is tiered and a
+// row, without anybody's doing.
+func TestFileStoreDown(t *testing.T) {
+	w := start(t, cluster.Options{Version: "4.4.0", Tables: true})
+	w.storeDown(dirOutage(w.storeDir()))
+}
+
+// TestS3Down is the same with a server.
+func TestS3Down(t *testing.T) {
+	w, server := startS3(t, "4.4.0")
+	w.storeDown(outage{
+		down: func() error { server.Stop(); return nil },
+		up:   func() error { return server.Restart(w.ctx) },
+	})
+}
+
+// startS3 starts a broker on an S3 server.
+func startS3(t *testing.T, version string) (*world, *objectserver.Server) {
+	t.Helper()
+	server, err := objectserver.Start(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	properties := map[string]string{"rsm.config.store.path": ""}
+	for k, v := range map[string]string{"type": "s3", "s3.bucket": server.Bucket, "s3.endpoint": server.Endpoint, "s3.region": objectserver.Region,
+		"s3.path.style": "true", "s3.credentials": "static", "s3.access.key": server.AccessKey, "s3.secret.key": server.SecretKey} {
+		properties["rsm.config.store."+k] = v
+	}
+	w := start(t, cluster.Options{Version: version, Tables: true, Properties: properties})
+	w.s3 = server
+	return w, server
+}
+
+func (w *world) storeDown(store outage) {
+	const topic = "outage"
+	s, cl := newSeeded(5), w.client()
+	w.topic(topic, 1, nil)
+	w.createTable(topic)
+	all := w.fill(cl, s, topic, 0, 2500<<10)
+	w.eventually(time.Minute, func() error {
+		shown, err := w.show(topic)
+		if err == nil && (len(shown.Partitions) == 0 || shown.Partitions[0].Next == 0) {
+			return fmt.Errorf("the table has no row yet (%s)", shown.Event)
+		}
+		return err
+	})
+	if err := store.down(); err != nil {
+		w.Fatal(err)
+	}
+	from := len(w.cluster.Nodes[0].Log())
+	all = append(all, w.fill(cl, s, topic, 0, 3<<20)...)
+	w.inLog(w.consume(topic), all) // served from local disk
+	w.eventually(time.Minute, func() error {
+		if log := w.cluster.Nodes[0].Log()[from:]; !strings.Contains(log, "Error occurred while copying log segments") && !strings.Contains(log, "RemoteStorageException") {
+			return fmt.Errorf("the broker has not noticed that the store is down")
+		}
+		return nil
+	})
+	all = append(all, w.fill(cl, s, topic, 0, 1<<20)...)
+	if !w.cluster.Nodes[0].Alive() {
+		w.Fatal("the broker ended")
+	}
+	if err := store.up(); err != nil {
+		w.Fatal(err)
+	}
+	w.tierAll(topic)
+	w.covered(topic)
+	w.inLog(w.consume(topic), all) // served from the store
+	w.sameRows(w.rows(topic, rawValue), all)
+	w.verify(topic)
+	w.done("produced and served while the store was down; afterwards %d records tiered and rows by themselves", len(all))
+}
+
+// TestStoreUnreachableAtStart: the broker starts, says so once, serves, and goes on by itself when the store is there.
+func TestStoreUnreachableAtStart(t *testing.T) {
+	w := prepare(t, cluster.Options{Version: "4.4.0", Tables: true, Properties: map[string]string{}})
+	// The store's directory is on a volume that is not mounted: a file lies where it would be.
+	if err := os.WriteFile(w.storeDir(), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cluster.StartAll(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	const topic = "early"
+	s, cl := newSeeded(6), w.client()
+	w.topic(topic, 1, nil)
+	all := w.fill(cl, s, topic, 0, 2500<<10)
+	w.inLog(w.consume(topic), all)
+	w.awaitLog(0, "store.unreachable", time.Minute)
+	w.awaitLog(0, "Error occurred while copying log segments", time.Minute)
+	if err := os.Remove(w.storeDir()); err != nil {
+		t.Fatal(err)
+	}
+	w.createTable(topic)
+	w.tierAll(topic)
+	w.covered(topic)
+	w.sameRows(w.rows(topic, rawValue), all)
+	w.inLog(w.consume(topic), all)
+	log := w.cluster.Nodes[0].Log()
+	if n := strings.Count(log, "store.unreachable"); n != 1 || !strings.Contains(log, "store.reachable") {
+		t.Errorf("store.unreachable was logged %d times (once is wanted), store.reachable: %v", n, strings.Contains(log, "store.reachable"))
+	}
+	w.done("the broker started without its store, said so once, served, and tiered %d records when it was there", len(all))
+}
+
+// flip changes one byte of a file; the function it returns changes it back.
+func (w *world) flip(name string, at int) func() {
+	w.Helper()
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if at < 0 {
+		at += int(info.Size())
+	}
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], int64(at)); err != nil {
+		w.Fatal(err)
+	}
+	b[0] ^= 0x40
+	if _, err := f.WriteAt(b[:], int64(at)); err != nil {
+		w.Fatal(err)
+	}
+	return func() { w.flip(name, at) }
+}
+
+// TestDamage: damaged objects are errors that name them; what is whole is served, and nothing is skipped silently.
+func TestDamage(t *testing.T) {
+	w := start(t, cluster.Options{Version: "4.4.0", Tables: true})
+	const topic = "damaged"
+	s := newSeeded(7)
+	w.topic(topic, 2, nil)
+	w.createTable(topic)
+	_, id := w.topicID(topic)
+	all := w.write2(s, topic, 3<<20)
+	files := w.save(topic)
+	w.tierAll(topic)
+	w.covered(topic)
+	w.sameRows(w.rows(topic, rawValue), all)
+	w.verify(topic)
+
+	var first, second storedSegment // of partition 0
+	for _, seg := range w.stored(id) {
+		if seg.partition == 0 && seg.base == 0 {
+			first = seg
+		} else if seg.partition == 0 && second.log == "" {
+			second = seg
+		}
+	}
+	// A broker that has just started has nothing in its caches.
+	w.cluster.Nodes[0].Stop(time.Minute)
+	size := len(files[0][1].data)
+	mendLog, mendSidecar := w.flip(second.log, size/2), w.flip(first.sidecar(), 100)
+	if err := w.cluster.Nodes[0].Start(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if d := different(w.fetchAll(topic, 1), files.whole(1)); d != "" {
+		t.Errorf("the other partition is affected: %s", d)
+	}
+	w.noRead(topic, 0, filepath.Base(first.sidecar()))
+	mendSidecar()
+	w.noGap(topic, files, second)
+	mendLog()
+	if d := different(w.fetchAll(topic, 0), files.whole(0)); d != "" {
+		t.Errorf("after the repair: %s", d)
+	}
+	w.damagedTable(topic, id)
+	w.done("damaged log object, sidecar, Parquet and metadata files: an error that names each, the rest served, no gap")
+}
+
+// noRead fails unless reading a partition from an offset fails and the broker's log names the object.
+func (w *world) noRead(topic string, offset int64, object string) {
+	w.Helper()
+	cl := w.client()
+	w.eventually(30*time.Second, func() error {
+		raw, _, err := w.fetchOnce(cl, topic, 0, offset)
+		if len(raw) > 0 {
+			w.Fatalf("a read at offset %d got %d bytes although %s is damaged", offset, len(raw), object)
+		}
+		if log := w.cluster.Nodes[0].LifeLog(); !strings.Contains(log, object) {
+			return fmt.Errorf("the broker's log does not name %s (the fetch: %v)", object, err)
+		}
+		return nil
+	})
+}
+
+// noGap reads partition 0 with a plain consumer's requests: all that comes before the damaged segment is right, and nothing after it comes.
+func (w *world) noGap(topic string, files saved, damaged storedSegment) {
+	w.Helper()
+	cl := w.client()
+	var got []byte
+	at := int64(0)
+	w.eventually(30*time.Second, func() error {
+		raw, next, err := w.fetchOnce(cl, topic, 0, at)
+		got, at = append(got, raw...), next
+		if !strings.HasPrefix(string(files.whole(0)), string(got)) {
+			w.Fatalf("what was read up to offset %d is not what was written: %s", at, different(got, files.whole(0)))
+		}
+		if log := w.cluster.Nodes[0].LifeLog(); !strings.Contains(log, filepath.Base(damaged.log)) {
+			return fmt.Errorf("the broker's log does not name %s (at offset %d, the fetch: %v)", filepath.Base(damaged.log), at, err)
+		}
+		return nil
+	})
+	if before := files[0][0]; len(got) < len(before.data) {
+		w.noFurther(cl, topic, at, damaged)
+	}
+	w.noRead(topic, at, filepath.Base(damaged.log))
+}
+
+// noFurther reads what is whole before the damaged segment.
+func (w *world) noFurther(cl *kgo.Client, topic string, at int64, damaged storedSegment) {
+	w.Helper()
+	w.eventually(30*time.Second, func() error {
+		_, next, err := w.fetchOnce(cl, topic, 0, at)
+		at = next
+		if at < damaged.base {
+			return fmt.Errorf("offset %d of the whole segment before offset %d cannot be read: %v", at, damaged.base, err)
+		}
+		return nil
+	})
+}
+
+// damagedTable damages files of the table one after the other; verify has to name each.
+func (w *world) damagedTable(topic, id string) {
+	w.Helper()
+	newest := func(pattern string) string {
+		found, _ := filepath.Glob(filepath.Join(w.storeDir(), pattern))
+		var best string
+		var when time.Time
+		for _, name := range found {
+			if info, err := os.Stat(name); err == nil && !info.ModTime().Before(when) {
+				best, when = name, info.ModTime()
+			}
+		}
+		if best == "" {
+			w.Fatalf("no file %s in the store", pattern)
+		}
+		return best
+	}
+	main := filepath.Join("tables", id, "main", "*")
+	for _, c := range []struct {
+		name string
+		at   int
+	}{
+		{newest(filepath.Join(main, "data", "*", "*", "*.parquet")), -30},
+		{newest(filepath.Join(main, "metadata", "*.metadata.json*")), 10},
+		{newest(filepath.Join(main, "metadata", "snap-*.avro")), 20},
+		{newest(filepath.Join(main, "metadata", "*-m*.avro")), 20},
+		{newest(filepath.Join("catalog", "groups", id, "claims", "*", "*")), 20},
+	} {
+		mend := w.flip(c.name, c.at)
+		out, err := w.tidemark("verify", topic)
+		if err == nil || !strings.Contains(err.Error()+out, filepath.Base(c.name)) {
+			w.Errorf("verify does not name the damaged %s: %v\n%s", c.name, err, out)
+		}
+		mend()
+	}
+	w.verify(topic)
+}
