@@ -1,0 +1,104 @@
+// Command bench measures Tidemark beside a peer, interleaved in one run, and writes report.md and report.csv. It checks every record before
+// it prints a number, and exits with 1 when a row has none. README.md of the folder above says what the rows mean.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/integration/cluster"
+)
+
+// options are the sizes of a run.
+type options struct {
+	kafka, jar, cli, dir string
+	rounds               int
+	size, warm           int64 // bytes
+	segment              int64 // bytes
+	partitions           int
+	rate, seconds        int
+	codec                string
+	heap                 string
+}
+
+// shortRounds is the default; a run with fullRounds or more is not called short.
+const (
+	shortRounds = 3
+	fullRounds  = 7
+)
+
+var codecs = map[string]kgo.CompressionCodec{
+	"none": kgo.NoCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(), "snappy": kgo.SnappyCompression(), "gzip": kgo.GzipCompression(),
+}
+
+func parse() (suite string, o options, err error) {
+	rounds := shortRounds
+	if os.Getenv("FULL") != "" {
+		rounds = fullRounds
+	}
+	var mib, warm, segment int64
+	flag.StringVar(&suite, "suite", "vanilla", "what to measure; vanilla is the one there is")
+	flag.StringVar(&o.kafka, "kafka", "4.4.0", "version of Kafka")
+	flag.StringVar(&o.jar, "jar", "", "the Tidemark jar; empty compares vanilla with vanilla, which shows how far apart equal things are here")
+	flag.StringVar(&o.cli, "cli", "", "the tidemark command, which reports its version")
+	flag.StringVar(&o.dir, "dir", filepath.Join("build", "bench"), "where the reports and the running brokers lie")
+	flag.IntVar(&o.rounds, "rounds", rounds, "rounds of both sides; FULL=1 in the environment makes the default 7")
+	flag.Int64Var(&mib, "mib", 256, "MiB produced at full speed in a round")
+	flag.Int64Var(&warm, "warm-mib", 32, "MiB produced and read in every fresh broker before anything is measured")
+	flag.Int64Var(&segment, "segment-mib", 16, "segment.bytes of the topic; the fixed-rate topic has a quarter of it")
+	flag.IntVar(&o.partitions, "partitions", 6, "partitions of the topic")
+	flag.IntVar(&o.rate, "rate", 4000, "records per second of the fixed-rate row")
+	flag.IntVar(&o.seconds, "seconds", 20, "duration of the fixed-rate row")
+	flag.StringVar(&o.codec, "codec", "none", "compression of the producer's batches: none, lz4, zstd, snappy or gzip")
+	flag.StringVar(&o.heap, "heap", "1g", "heap of the broker's JVM")
+	flag.Parse()
+	o.size, o.warm, o.segment = mib<<20, warm<<20, segment<<20
+	_, known := codecs[o.codec]
+	switch {
+	case suite != "vanilla":
+		err = fmt.Errorf("there is no suite %q; the suites are: vanilla", suite)
+	case !known:
+		err = fmt.Errorf("there is no codec %q", o.codec)
+	case o.rounds < 1 || mib < 1 || warm < 1 || segment < 4 || o.partitions < 1 || o.rate < 1 || o.seconds < 1:
+		err = fmt.Errorf("rounds, sizes, partitions, rate and seconds are positive, segment-mib is at least 4")
+	case o.jar != "":
+		_, err = os.Stat(o.jar)
+	}
+	return suite, o, err
+}
+
+func main() {
+	_, o, err := parse()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.rounds)*12*time.Minute)
+	complete, err := vanilla(ctx, o)
+	cancel()
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+	if err != nil || !complete {
+		os.Exit(1)
+	}
+}
+
+// place is where a run lies: below the repository's root unless the path is absolute.
+func place(dir string) (string, error) {
+	if filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	root, err := cluster.Root()
+	return filepath.Join(root, dir), err
+}

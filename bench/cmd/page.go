@@ -1,0 +1,167 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"tidemark/bench/measure"
+	"tidemark/bench/report"
+	"tidemark/integration/cluster"
+)
+
+// write writes report.md and report.csv.
+func (r *run) write(rows []report.Row) error {
+	page := report.Page{
+		Title: "Benchmark: " + r.ours() + " beside a vanilla broker", Label: r.label(), Ours: r.ours(), Peer: "vanilla", Rows: rows,
+		Summary: fmt.Sprintf("%s, %d rounds, each with a fresh broker of both sides, interleaved A B A B in one run. Every record consumed back "+
+			"was compared with what was produced before a number was kept. There are no targets yet.",
+			r.started.UTC().Format("2006-01-02 15:04 UTC"), r.rounds),
+		Sections: []report.Section{
+			{Title: "How it was measured", Text: r.method()},
+			{Title: "Machine", Text: r.machine()},
+			{Title: "Versions", Text: r.versions()},
+			{Title: "Configuration of both sides", Text: r.configuration()},
+			{Title: "How to read it", Text: reading},
+		},
+	}
+	md, err := os.Create(filepath.Join(r.dir, "report.md"))
+	if err != nil {
+		return err
+	}
+	defer md.Close()
+	if err := page.Markdown(md); err != nil {
+		return err
+	}
+	out, err := os.Create(filepath.Join(r.dir, "report.csv"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	return report.CSV(out, rows)
+}
+
+const reading = `CPU-seconds per GB are the primary metric: on a machine whose cores the broker shares with the client and others, wall time measures the
+neighbours too. MB and GB are powers of ten of keys and values; MiB are binary. Nothing is subtracted: the idle work of the broker is in every
+figure. A *short* run shows where to look; seven rounds or more are needed to publish a number.`
+
+func (r *run) method() string {
+	var kinds []string
+	for p := range r.sets.bulk.Partitions() {
+		kinds = append(kinds, string(r.sets.bulk.Kind(int32(p))))
+	}
+	lines := []string{
+		"Both sides run the same Kafka, JVM flags and properties; ours has the jar in `libs/`, both plugin classes, the file store on the same disk, tiered topics and no table.",
+		fmt.Sprintf("The client is franz-go in the benchmark's own process, on the same cores; its CPU time is measured apart. Codec %s, acks=all, idempotent; linger %s at full speed and %s at the fixed rate; fetches of up to %d MiB, %d MiB per partition.",
+			r.codec, bulkLinger, steadyLinger, fetchBytes>>20, partitionFetch>>20),
+		fmt.Sprintf("Full speed: %d records, %.1f MB, over %d partitions (%s), replication 1, `segment.bytes` %d MiB.",
+			r.sets.bulk.Records(), float64(r.sets.bulk.Bytes())/1e6, r.sets.bulk.Partitions(), strings.Join(kinds, ", "), r.segment>>20),
+		fmt.Sprintf("Fixed rate: %d records per second for %d s after %d s that do not count, open loop, %d partitions, `segment.bytes` %d MiB so that segments close and are copied meanwhile; latency from the time a record was due to its acknowledgement.",
+			r.rate, r.seconds, steadySkip, steadyPartitions, r.segment>>22),
+		fmt.Sprintf("Warm-up in every fresh broker, not counted: %d MiB produced, read hot, and read cold (ours from the store).", r.warm>>20),
+		"broker.cpu of produce.rate runs from the first record until every closed segment is in the store, and at least " + settle.String() + " after the last acknowledgement on both sides.",
+		"consume.hot reads the local log on both sides right after producing, in the page cache.",
+		"consume.cold, ours: local retention has removed every local segment, all records come from the store. Vanilla: from its local log. On both sides the data was written back and dropped from the page cache (fadvise) before, the broker's process was not restarted; the plugin's memory cache had not seen these segments.",
+		"restart happens last: ours has nothing of the bulk topic on the local disk, vanilla all of it.",
+	}
+	for _, n := range r.notes {
+		if n.cold != "" {
+			lines = append(lines, n.life+", cold: "+n.cold+".")
+		}
+	}
+	return "- " + strings.Join(lines, "\n- ")
+}
+
+func (r *run) machine() string {
+	m := measure.ThisMachine()
+	lines := []string{
+		fmt.Sprintf("%s, %d cores, %.1f GiB of memory", m.CPU, m.Cores, float64(m.Memory)/(1<<30)),
+		m.Kernel,
+	}
+	for _, n := range r.notes {
+		lines = append(lines, fmt.Sprintf("%s: other processes used %.0f %% of the machine's CPU time", n.life, n.others*100))
+	}
+	return "- " + strings.Join(lines, "\n- ")
+}
+
+func (r *run) versions() string {
+	lines := []string{"Apache Kafka " + r.kafka, printed("java", "-version"), runtime.Version() + ", franz-go " + module("github.com/twmb/franz-go")}
+	if r.jar != "" {
+		b, err := os.ReadFile(r.jar)
+		if err == nil {
+			lines = append(lines, fmt.Sprintf("%s, %.1f MB, SHA-256 %x", filepath.Base(r.jar), float64(len(b))/1e6, sha256.Sum256(b)))
+		}
+		if r.cli != "" {
+			lines = append(lines, "tidemark command: "+printed(r.cli, "version"))
+		}
+	}
+	commit := printed("git", "rev-parse", "--short=12", "HEAD")
+	if printed("git", "status", "--porcelain", "--untracked-files=no") != "" {
+		commit += " with local changes"
+	}
+	return "- " + strings.Join(append(lines, "commit "+commit), "\n- ")
+}
+
+// printed is the first line that a command prints, on whichever stream.
+func printed(name string, args ...string) string {
+	cmd := exec.Command(name, args...)
+	if root, err := cluster.Root(); err == nil {
+		cmd.Dir = root
+	}
+	out, err := cmd.CombinedOutput()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil {
+		return "unknown"
+	}
+	return line
+}
+
+func module(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, d := range info.Deps {
+		if d.Path == path {
+			return d.Version
+		}
+	}
+	return "unknown"
+}
+
+// configuration is server.properties of one life of each side, and the settings of the topics.
+func (r *run) configuration() string {
+	var b strings.Builder
+	seen := map[string]bool{}
+	for _, n := range r.notes {
+		_, side, _ := strings.Cut(strings.TrimPrefix(n.life, "round "), " ")
+		if seen[side] {
+			continue
+		}
+		seen[side] = true
+		fmt.Fprintf(&b, "%s, `server.properties` (heap %s, G1, InitiatingHeapOccupancyPercent=35):\n\n```properties\n%s```\n\n", side, r.heap, n.properties)
+	}
+	for _, tiered := range slices.Compact([]bool{r.jar != "", false}) {
+		name := "vanilla"
+		if tiered {
+			name = "Tidemark"
+		}
+		var settings []string
+		for k, v := range topicConfigs(tiered, r.segment) {
+			settings = append(settings, k+"="+*v)
+		}
+		fmt.Fprintf(&b, "- topic, %s: `%s`\n", name, strings.Join(sorted(settings), "` `"))
+	}
+	return b.String()
+}
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}
