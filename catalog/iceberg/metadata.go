@@ -28,7 +28,6 @@ const (
 	// whether a commit whose reply was lost has landed, so commits never let the table's setting go below it.
 	keptVersions       = 100
 	keptVersionsKey    = table.MetadataPreviousVersionsMaxKey
-	deleteVersionsKey  = table.MetadataDeleteAfterCommitEnabledKey
 	progressTagForever = int64(1<<63 - 1) // max-ref-age-ms of the progress tag: expiry by age never takes it
 )
 
