@@ -128,7 +128,7 @@ func (c *Cluster) properties(n *Node) map[string]string {
 		"auto.create.topics.enable":                "false",
 		"log.retention.check.interval.ms":          "1000",
 		"log.initial.task.delay.ms":                "1000",
-		"file.delete.delay.ms":                     "1000",
+		"log.segment.delete.delay.ms":              "1000",
 	}
 	if c.options.Jar != "" {
 		for k, v := range map[string]string{
