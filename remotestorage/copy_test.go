@@ -188,7 +188,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 
 // A file that was preallocated, or is longer for another reason: what counts is what Kafka says.
 func TestLongerFile(t *testing.T) {
-	m, c := start(t, config(t), fileStore(t), Deps{Wanted: func([16]byte) bool { return true }}), segment(t, 1000)
+	m, c := start(t, config(t), fileStore(t), Deps{Wanted: func([16]byte) (uint64, bool) { return 1, true }}), segment(t, 1000)
 	must(t, os.Truncate(c.paths.Log, c.Size+4096))
 	copied(t, m, &c)
 	readBack(t, m, c)
@@ -214,7 +214,7 @@ func TestDirectoryRenamedDuringTheCopy(t *testing.T) {
 	part := filepath.Dir(c.paths.Log)
 	rename := func() { must(t, os.Rename(part, part+".0123456789abcdef-delete")) }
 	store := storetest.Faulty(storetest.NewMemory(), storetest.Fault{Op: storetest.Put, Key: ".log", Effect: storetest.Pass, Run: rename})
-	m := start(t, config(t), store, Deps{Wanted: func([16]byte) bool { return true }})
+	m := start(t, config(t), store, Deps{Wanted: func([16]byte) (uint64, bool) { return 1, true }})
 	copied(t, m, &c)
 	held := m.Held()
 	if len(held) != 1 {

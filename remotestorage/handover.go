@@ -59,11 +59,12 @@ func (m *Manager) hold(seg Segment, path string, log *os.File, whole bool) {
 	dir := filepath.Dir(filepath.Dir(path))
 	m.holds.learn(dir)
 	epoch, ok := seg.epoch()
-	if !ok || !whole || !m.deps.Wanted(seg.TopicID) {
+	generation, wanted := m.deps.Wanted(seg.TopicID)
+	if !ok || !whole || !wanted {
 		return
 	}
 	m.holds.make(log, dir, Held{
 		TopicID: seg.TopicID, Partition: seg.Partition, Base: seg.BaseOffset, End: seg.EndOffset + 1,
-		Epoch: epoch, SegmentID: seg.ID, Size: seg.Size,
+		Epoch: epoch, Generation: generation, SegmentID: seg.ID, Size: seg.Size,
 	})
 }

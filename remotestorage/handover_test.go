@@ -30,7 +30,7 @@ func (s *sink) HandOver(seg Segment) {
 
 func TestHandOverAfterTheHoldFile(t *testing.T) {
 	s := &sink{}
-	m := start(t, config(t), storetest.NewMemory(), Deps{Sink: s, Wanted: func([16]byte) bool { return true }})
+	m := start(t, config(t), storetest.NewMemory(), Deps{Sink: s, Wanted: func([16]byte) (uint64, bool) { return 1, true }})
 	s.made = func() int { return len(m.Held()) }
 	c := segment(t, 1000)
 	copied(t, m, &c)
@@ -42,7 +42,7 @@ func TestHandOverAfterTheHoldFile(t *testing.T) {
 func TestFailedCopyIsNotHandedOver(t *testing.T) {
 	s := &sink{}
 	store := storetest.Faulty(storetest.NewMemory(), storetest.Fault{Op: storetest.Put, Key: ".sidecar"})
-	m, c := start(t, config(t), store, Deps{Sink: s, Wanted: func([16]byte) bool { return true }}), segment(t, 1000)
+	m, c := start(t, config(t), store, Deps{Sink: s, Wanted: func([16]byte) (uint64, bool) { return 1, true }}), segment(t, 1000)
 	if _, err := m.Copy(deadline(t), c.Segment, c.paths); err == nil {
 		t.Fatal("the copy succeeded")
 	}
@@ -77,7 +77,7 @@ func TestHandOverCannotHurtACopy(t *testing.T) {
 }
 
 func TestNoTableNoHold(t *testing.T) {
-	for _, deps := range []Deps{{}, {Sink: &sink{}}, {Wanted: func([16]byte) bool { return false }}} {
+	for _, deps := range []Deps{{}, {Sink: &sink{}}, {Wanted: func([16]byte) (uint64, bool) { return 0, false }}} {
 		m, c := start(t, config(t), storetest.NewMemory(), deps), segment(t, 1000)
 		copied(t, m, &c)
 		if held := m.Held(); len(held) != 0 {

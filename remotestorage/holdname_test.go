@@ -15,7 +15,8 @@ func TestHoldNameRoundTrip(t *testing.T) {
 		want := Held{
 			TopicID: [16]byte(id.Draw(t, "topic")), SegmentID: [16]byte(id.Draw(t, "segment")),
 			Partition: rapid.Int32Range(0, math.MaxInt32).Draw(t, "partition"), Epoch: rapid.Int32Range(0, math.MaxInt32).Draw(t, "epoch"),
-			Base: base, End: rapid.Int64Range(base, math.MaxInt64).Draw(t, "end"),
+			Generation: uint64(rapid.Int64Range(0, math.MaxInt64).Draw(t, "generation")),
+			Base:       base, End: rapid.Int64Range(base, math.MaxInt64).Draw(t, "end"),
 		}
 		if got, ok := ParseHoldName(want.name()); !ok || got != want {
 			t.Fatalf("%s: %v, %+v, want %+v", want.name(), ok, got, want)
@@ -27,8 +28,8 @@ func TestHoldNameRoundTrip(t *testing.T) {
 }
 
 func TestHoldNameIsStrict(t *testing.T) {
-	good := Held{TopicID: [16]byte{0xff, 0xfb, 0xef}, Partition: 3, Base: 10, End: 20, Epoch: 4, SegmentID: [16]byte{15: 0xff}}.name()
-	if good != "tidemark-__vvAAAAAAAAAAAAAAAAAA-3-10-20-4-AAAAAAAAAAAAAAAAAAAA_w.hold" {
+	good := Held{TopicID: [16]byte{0xff, 0xfb, 0xef}, Partition: 3, Base: 10, End: 20, Epoch: 4, Generation: 2, SegmentID: [16]byte{15: 0xff}}.name()
+	if good != "tidemark-__vvAAAAAAAAAAAAAAAAAA-3-10-20-4-2-AAAAAAAAAAAAAAAAAAAA_w.hold" {
 		t.Errorf("name %s", good)
 	}
 	for _, bad := range []string{

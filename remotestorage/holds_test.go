@@ -13,14 +13,14 @@ import (
 	"tidemark/internal/status"
 )
 
-func wanted([16]byte) bool { return true }
+func wanted([16]byte) (uint64, bool) { return 7, true }
 
 func TestHoldFile(t *testing.T) {
 	m, c := start(t, config(t), storetest.NewMemory(), Deps{Wanted: wanted}), segment(t, 1000)
 	copied(t, m, &c)
 	held := m.Held()
 	want := Held{
-		TopicID: c.TopicID, Partition: 3, Base: c.BaseOffset, End: c.EndOffset + 1, Epoch: 4, SegmentID: c.ID, Size: c.Size,
+		TopicID: c.TopicID, Partition: 3, Base: c.BaseOffset, End: c.EndOffset + 1, Epoch: 4, Generation: 7, SegmentID: c.ID, Size: c.Size,
 	}
 	want.Path = filepath.Join(c.dir, want.name())
 	if len(held) != 1 || held[0] != want {

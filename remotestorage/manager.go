@@ -75,11 +75,12 @@ type Sink interface{ HandOver(Segment) }
 type Deps struct {
 	Log     *slog.Logger
 	Metrics *telemetry.Set
-	Sink    Sink                        // nil: nobody wants segments
-	Holds   reclaim.Holds               // nil: nothing is held
-	Wanted  func(topicID [16]byte) bool // whether a topic's segments get hold files; nil: none
-	LogDirs func() []string             // log directories to look for hold files in; nil: those of copied segments only
-	Version string                      // of Tidemark, for manifests
+	Sink    Sink          // nil: nobody wants segments
+	Holds   reclaim.Holds // nil: nothing is held
+	// Wanted says whether a topic's segments get hold files, and the generation of its table's ledger (0: not known). nil: none.
+	Wanted  func(topicID [16]byte) (generation uint64, wanted bool)
+	LogDirs func() []string // log directories to look for hold files in; nil: those of copied segments only
+	Version string          // of Tidemark, for manifests
 }
 
 // Manager stores and serves segments.

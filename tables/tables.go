@@ -193,18 +193,22 @@ func (t *Tables) Published(topicID catalog.TopicID, l catalog.Ledger) {
 	t.deps.Ingest.Published(topicID, l)
 }
 
-// WantsHold reports whether a copied segment of the topic should be kept by a hold file until it is converted.
-func (t *Tables) WantsHold(topicID catalog.TopicID) bool {
+// WantsHold reports whether a copied segment of the topic should be kept by a hold file until it is converted, and the
+// generation of the table's ledger, 0 if it is not known yet.
+func (t *Tables) WantsHold(topicID catalog.TopicID) (generation uint64, wanted bool) {
 	if !t.cfg.Enabled {
-		return false
+		return 0, false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.caughtUp {
-		return t.inUse
+		return 0, t.inUse
 	}
 	e := t.entries[topicID]
-	return e != nil && e.def.State != StateDropped && e.state != Refused
+	if e == nil || e.def.State == StateDropped || e.state == Refused {
+		return 0, false
+	}
+	return e.ledger.Generation, true
 }
 
 // Held reports whether a table still needs the offsets [base, end): stale towards held, never towards free.

@@ -60,7 +60,7 @@ func (s source) Close() error {
 // Open takes the hold file of exactly this segment if it is there and whole, else the stored object.
 func (s segments) Open(ctx context.Context, seg ingest.Segment) (ingest.Source, error) {
 	for _, h := range s.storage.Held() {
-		if h.SegmentID != seg.ID || h.TopicID != [16]byte(seg.TopicID) || h.Partition != seg.Partition.Partition {
+		if seg.NoHold || h.SegmentID != seg.ID || h.TopicID != [16]byte(seg.TopicID) || h.Partition != seg.Partition.Partition {
 			continue
 		}
 		at, size, closer, err := s.storage.OpenHeld(h)
@@ -86,6 +86,16 @@ func (s segments) Index(ctx context.Context, seg ingest.Segment, kind ingest.Ind
 		k = stored.TransactionIndex
 	}
 	return s.storage.Index(ctx, storageSegment(seg), k)
+}
+
+func (s segments) Held() []catalog.TopicID {
+	var topics []catalog.TopicID
+	for _, h := range s.storage.Held() { // by topic
+		if id := catalog.TopicID(h.TopicID); len(topics) == 0 || topics[len(topics)-1] != id {
+			topics = append(topics, id)
+		}
+	}
+	return topics
 }
 
 func (s segments) Release(topicID catalog.TopicID, partition int32, upTo int64) {

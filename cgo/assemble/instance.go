@@ -183,7 +183,7 @@ func (i *Instance) Segments(req dispatch.SegmentsRequest) {
 	i.ingest.Listed(partition(req.Partition), list, err)
 }
 
-func (i *Instance) wantsHold(topicID [16]byte) bool { return i.tables.WantsHold(topicID) }
+func (i *Instance) wantsHold(topicID [16]byte) (uint64, bool) { return i.tables.WantsHold(topicID) }
 
 // logDirs are the log directories known before the first copy.
 func (i *Instance) logDirs() []string {

@@ -199,14 +199,15 @@ func dumpLedger(ctx context.Context, e *env, args []string) error {
 
 // holdRow is one hold file.
 type holdRow struct {
-	File      string `json:"file"`
-	TopicID   string `json:"topicId"`
-	Partition int32  `json:"partition"`
-	Base      int64  `json:"base"`
-	End       int64  `json:"end"`
-	Epoch     int32  `json:"epoch"`
-	SegmentID string `json:"segmentId"`
-	Bytes     int64  `json:"bytes"`
+	File       string `json:"file"`
+	TopicID    string `json:"topicId"`
+	Partition  int32  `json:"partition"`
+	Base       int64  `json:"base"`
+	End        int64  `json:"end"`
+	Epoch      int32  `json:"epoch"`
+	Generation uint64 `json:"generation"`
+	SegmentID  string `json:"segmentId"`
+	Bytes      int64  `json:"bytes"`
 }
 
 func dumpHolds(_ context.Context, e *env, args []string) error {
@@ -226,7 +227,7 @@ func dumpHolds(_ context.Context, e *env, args []string) error {
 				continue
 			}
 			rows = append(rows, holdRow{File: filepath.Join(dir, entry.Name()), TopicID: key.UUID(h.TopicID), Partition: h.Partition, Base: h.Base,
-				End: h.End, Epoch: h.Epoch, SegmentID: key.UUID(h.SegmentID), Bytes: info.Size()})
+				End: h.End, Epoch: h.Epoch, Generation: h.Generation, SegmentID: key.UUID(h.SegmentID), Bytes: info.Size()})
 		}
 	}
 	return e.print(rows, func(w io.Writer) {
