@@ -83,7 +83,7 @@ def check_duckdb(args, rows, want, sample):
     for i in sample:
         r = con.execute(
             f"SELECT * EXCLUDE (_kafka_partition, _kafka_offset, _kafka_timestamp, _kafka_timestamp_type, _kafka_leader_epoch, "
-            f"_kafka_key, _kafka_headers, _unmapped) FROM {table} WHERE _kafka_partition = {i % args.partitions} "
+            f"_kafka_key, _kafka_headers, _unmapped) REPLACE (strftime(time_hour, '%Y-%m-%dT%H:%M:%SZ') AS time_hour) FROM {table} WHERE _kafka_partition = {i % args.partitions} "
             f"AND _kafka_offset = {i // args.partitions}"
         )
         names = [d[0] for d in r.description]
