@@ -140,10 +140,22 @@ func (l *life) name() string {
 	}
 }
 
-// topic creates a topic; on our side it is tiered, with local data kept until empty is called.
+// topic creates a topic; on our side it is tiered, with local data kept until empty is called. It returns when all partitions answer:
+// a client that comes before waits for its next look at the metadata, seconds that are no broker's.
 func (l *life) topic(ctx context.Context, name string, partitions int, segment int64) error {
-	_, err := l.admin.CreateTopic(ctx, int32(partitions), 1, topicConfigs(l.tiered, segment), name)
-	return err
+	if _, err := l.admin.CreateTopic(ctx, int32(partitions), 1, topicConfigs(l.tiered, segment), name); err != nil {
+		return err
+	}
+	return poll(ctx, func() error {
+		listed, err := l.admin.ListEndOffsets(ctx, name)
+		if err == nil {
+			err = listed.Error()
+		}
+		if got := len(listed[name]); err == nil && got < partitions {
+			err = fmt.Errorf("%d of %d partitions of %s answer", got, partitions, name)
+		}
+		return err
+	})
 }
 
 func topicConfigs(tiered bool, segment int64) map[string]*string {

@@ -25,6 +25,7 @@ func (r *run) write(rows []report.Row) error {
 			r.started.UTC().Format("2006-01-02 15:04 UTC"), r.rounds),
 		Sections: []report.Section{
 			{Title: "How it was measured", Text: r.method()},
+			{Title: "Physical limits", Text: r.limits()},
 			{Title: "Machine", Text: r.machine()},
 			{Title: "Versions", Text: r.versions()},
 			{Title: "Configuration of both sides", Text: r.configuration()},
@@ -76,6 +77,13 @@ func (r *run) method() string {
 		}
 	}
 	return "- " + strings.Join(lines, "\n- ")
+}
+
+// limits is what moving the same bytes costs without a broker.
+func (r *run) limits() string {
+	w, c := r.floor.write, r.floor.read
+	return fmt.Sprintf("The same bytes on the same disk in one bare process: written and synced %.0f MB/s, %.2f CPU-s/GB; read after dropping them from the page cache %.0f MB/s, %.2f CPU-s/GB.",
+		w.Rate(), w.PerGB(), c.Rate(), c.PerGB())
 }
 
 func (r *run) machine() string {

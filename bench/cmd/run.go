@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/bench/measure"
 	"tidemark/bench/report"
 )
 
@@ -18,6 +19,7 @@ type run struct {
 	dir     string
 	started time.Time
 	notes   []notes // of each life
+	floor   struct{ write, read measure.Cost }
 }
 
 // rows are the results without what only the other kind of run has.
@@ -58,8 +60,12 @@ func (r *run) interleave(ctx context.Context) {
 
 // live runs all steps in one fresh broker.
 func (r *run) live(ctx context.Context, l *life) {
-	failed := true
-	defer func() { l.stop(failed) }()
+	failed, began := true, time.Now()
+	var took []string
+	defer func() {
+		l.stop(failed)
+		fmt.Printf("  round %d/%d %-14s took %.0f s: %s\n", l.round, r.rounds, l.name(), time.Since(began).Seconds(), strings.Join(took, ", "))
+	}()
 	limited, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	err := l.start(limited, r.dir)
 	cancel()
@@ -68,14 +74,17 @@ func (r *run) live(ctx context.Context, l *life) {
 		return
 	}
 	failed = false
+	took = append(took, fmt.Sprintf("start %.0f", time.Since(began).Seconds()))
 	w := l.watch()
 	for i, s := range steps {
 		if r.skip(s) {
 			continue
 		}
 		limited, cancel := context.WithTimeout(ctx, s.limit)
+		from := time.Now()
 		v, err := s.do(l, limited, r.sets)
 		cancel()
+		took = append(took, fmt.Sprintf("%s %.0f", s.name, time.Since(from).Seconds()))
 		w.look()
 		if err == nil {
 			r.take(l, s, v)

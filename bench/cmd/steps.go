@@ -45,6 +45,7 @@ func (v values) set(row, metric string, n float64) { v[[2]string{row, metric}] =
 
 // step is a part of a life. Its numbers count only when it returns without an error, which means that every check in it passed.
 type step struct {
+	name      string
 	rows      []string
 	essential bool // the life ends when it fails
 	limit     time.Duration
@@ -52,12 +53,12 @@ type step struct {
 }
 
 var steps = []step{
-	{nil, true, 3 * time.Minute, (*life).warmUp},
-	{[]string{"produce.rate", "consume.hot"}, true, 4 * time.Minute, (*life).bulk},
-	{[]string{"produce.p99"}, false, 3 * time.Minute, (*life).steady},
-	{[]string{"consume.cold"}, false, 4 * time.Minute, (*life).cold},
-	{[]string{"rss"}, false, time.Minute, (*life).memory},
-	{[]string{"restart"}, false, 3 * time.Minute, (*life).restart},
+	{"warm-up", nil, true, 3 * time.Minute, (*life).warmUp},
+	{"bulk", []string{"produce.rate", "consume.hot"}, true, 4 * time.Minute, (*life).bulk},
+	{"steady", []string{"produce.p99"}, false, 3 * time.Minute, (*life).steady},
+	{"cold", []string{"consume.cold"}, false, 4 * time.Minute, (*life).cold},
+	{"memory", []string{"rss"}, false, time.Minute, (*life).memory},
+	{"restart", []string{"restart"}, false, 3 * time.Minute, (*life).restart},
 }
 
 // clock is a reading of both processes.

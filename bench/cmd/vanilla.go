@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tidemark/bench/measure"
 	"tidemark/bench/report"
 )
 
@@ -51,6 +52,9 @@ func vanilla(ctx context.Context, o options) (complete bool, err error) {
 	}
 	fmt.Printf("vanilla suite, %s: %d rounds of vanilla and %s, Kafka %s, %.0f MB and %d records at %d/s in each; nothing is printed before it is checked\n",
 		r.label(), o.rounds, r.ours(), o.kafka, float64(r.sets.bulk.Bytes())/1e6, r.sets.steady.Records(), o.rate)
+	if r.floor.write, r.floor.read, err = measure.Floor(r.dir, o.size); err != nil {
+		return false, err
+	}
 	r.interleave(ctx)
 	rows := r.rows()
 	fmt.Printf("\n%s against vanilla, medians of %d rounds (%s):\n", r.ours(), o.rounds, r.label())
