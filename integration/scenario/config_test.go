@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,10 @@ import (
 // TestConfiguration: what is wrong stops the broker with all faults at once, in words.
 func TestConfiguration(t *testing.T) {
 	w := prepare(t, cluster.Options{Version: "4.4.0", Tables: true, Heap: "256m", JVMArgs: quick})
+	own := filepath.Join(w.cluster.Dir(), "own")
+	if err := errors.Join(os.Mkdir(own, 0o755), os.Symlink(built(t, "build/dist/tidemark-*.jar"), filepath.Join(own, "tidemark.jar"))); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name    string
 		changes map[string]string
@@ -31,7 +36,7 @@ func TestConfiguration(t *testing.T) {
 			"rsm.config.store.type": "s3", "rsm.config.store.s3.credentials": "static", "rsm.config.store.s3.endpoint": "nowhere"},
 			[]string{"4 faults", "store.path", "store.s3.bucket", "store.s3.endpoint", "store.s3.access.key"}},
 		{"class path of the metadata manager", map[string]string{
-			"remote.log.metadata.manager.class.path": filepath.Join(w.cluster.Dir(), "libs", "*")},
+			"remote.log.metadata.manager.class.path": filepath.Join(own, "*")},
 			[]string{"remote.log.metadata.manager.class.path must be unset", "libs/"}},
 	} {
 		w.refusedStart(c.name, c.changes, c.words)

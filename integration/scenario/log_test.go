@@ -60,11 +60,14 @@ func (w *world) save(topic string) saved {
 // topicID is the id of a topic.
 func (w *world) topicID(topic string) (id [16]byte, text string) {
 	w.Helper()
-	topics, err := w.admin().ListTopics(w.ctx, topic)
-	if err != nil || topics[topic].Err != nil {
-		w.Fatalf("topic %s: %v %v", topic, err, topics[topic].Err)
-	}
-	id = topics[topic].ID
+	w.eventually(30*time.Second, func() error {
+		topics, err := w.admin().ListTopics(w.ctx, topic)
+		if err != nil {
+			return err
+		}
+		id = topics[topic].ID
+		return topics[topic].Err
+	})
 	return id, base64.RawURLEncoding.EncodeToString(id[:])
 }
 
@@ -210,6 +213,7 @@ func (w *world) fetchOnce(cl *kgo.Client, topic string, partition int32, offset 
 // fetchAll reads a partition from offset 0 to its end by raw fetch requests and returns the bytes of its batches.
 func (w *world) fetchAll(topic string, partition int32) []byte {
 	w.Helper()
+	defer w.took(fmt.Sprintf("%s-%d read through Fetch", topic, partition), time.Now())
 	cl := w.client()
 	ends, err := w.admin().ListEndOffsets(w.ctx, topic)
 	if err != nil {

@@ -82,6 +82,27 @@ func (w *world) consume(topic string) []record {
 	return out
 }
 
+// decided waits until the markers of all ended transactions are in the log.
+func (w *world) decided(topic string) {
+	w.Helper()
+	w.eventually(30*time.Second, func() error {
+		ends, err := w.admin().ListEndOffsets(w.ctx, topic)
+		if err != nil {
+			return err
+		}
+		stable, err := w.admin().ListCommittedOffsets(w.ctx, topic)
+		if err != nil {
+			return err
+		}
+		ends.Each(func(o kadm.ListedOffset) {
+			if s, _ := stable.Lookup(topic, o.Partition); s.Offset != o.Offset {
+				err = fmt.Errorf("partition %d: an open transaction from offset %d on", o.Partition, s.Offset)
+			}
+		})
+		return err
+	})
+}
+
 // each calls f with every visible record of a topic.
 func (w *world) each(topic string, f func(*kgo.Record)) {
 	w.Helper()

@@ -92,7 +92,7 @@ func (w *world) produceMixed(topic string, partitions int32) {
 	s := newSeeded(1)
 	for c, codec := range codecs {
 		cl := w.client(kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(5*time.Millisecond))
-		for round := range 8 {
+		for round := range 16 {
 			var records []*kgo.Record
 			for i := range 8 * int(partitions) {
 				r := &kgo.Record{Topic: topic, Partition: int32(i) % partitions, Key: fmt.Append(nil, "key ", i)}
@@ -115,6 +115,7 @@ func (w *world) produceMixed(topic string, partitions int32) {
 			w.Fatal(err)
 		}
 	}
+	w.decided(topic)
 }
 
 // vary makes some records special.

@@ -53,6 +53,7 @@ func TestTransactions(t *testing.T) {
 	b.write(5)
 	b.end(kgo.TryCommit)
 
+	w.decided(topic)
 	x.tailWaits(id, first)
 	w.tierAll(topic)
 	w.covered(topic)

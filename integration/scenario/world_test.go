@@ -102,13 +102,33 @@ func prepare(t *testing.T, o cluster.Options) *world {
 		w.cluster.Stop()
 		if t.Failed() {
 			for _, n := range w.cluster.Nodes {
-				t.Logf("last lines of broker %d (%s):\n%s", n.ID, n.LogFile(), n.LogTail(25))
+				t.Logf("what broker %d said (%s):\n%s", n.ID, n.LogFile(), telling(n.Log()))
 			}
 			return
 		}
 		_ = os.RemoveAll(o.Dir)
 	})
 	return w
+}
+
+// telling is the last lines of a broker's log that say something about Tidemark or trouble.
+func telling(log string) string {
+	var lines []string
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "(org.apache.kafka.clients.NetworkClient)") || strings.Contains(line, "RejectedExecution") || strings.HasPrefix(line, "\t") {
+			continue // a broker that stops
+		}
+		if strings.Contains(line, "io.tidemark") || strings.Contains(line, "] WARN") || strings.Contains(line, "] ERROR") || strings.Contains(line, "Exception") {
+			lines = append(lines, line[:min(len(line), 400)])
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-30):], "")
+}
+
+// took notes how long a step was.
+func (w *world) took(step string, from time.Time) {
+	w.Helper()
+	w.Logf("%.1f s: %s, after %.1f s", time.Since(w.started).Seconds(), step, time.Since(from).Seconds())
 }
 
 // done prints the line make test shows for a scenario.
@@ -199,6 +219,7 @@ func (w *world) local(topic string) (left int64) {
 // tierAll makes everything leave the local disks and waits for it.
 func (w *world) tierAll(topic string) {
 	w.Helper()
+	defer w.took("everything of "+topic+" left the local disks", time.Now())
 	w.alter(topic, "local.retention.ms", "1")
 	w.eventually(3*time.Minute, func() error {
 		if left := w.local(topic); left > 0 {
@@ -251,6 +272,7 @@ func (w *world) show(topic string) (s shown, err error) {
 // covered waits until the table covers everything below the last stable offset.
 func (w *world) covered(topic string) {
 	w.Helper()
+	defer w.took("the table covers "+topic, time.Now())
 	w.eventually(3*time.Minute, func() error {
 		s, err := w.show(topic)
 		if err != nil {
