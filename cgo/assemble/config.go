@@ -88,7 +88,11 @@ func (c *Config) faults() (faults []string) {
 	}
 	faults = append(faults, lines(c.Storage.Validate())...)
 	if err := (listener.Config{Address: c.HTTP.Listener, AllowRemote: c.HTTP.AllowRemote}).Validate(); err != nil {
-		faults = append(faults, "http.listener: "+err.Error())
+		fault := "http.listener: " + err.Error()
+		if (listener.Config{Address: c.HTTP.Listener, AllowRemote: true}).Validate() == nil {
+			fault += " (" + Prefix + "http.allow.remote=true)"
+		}
+		faults = append(faults, fault)
 	}
 	faults = append(faults, c.Tables.Validate()...)
 	faults = append(faults, c.Ingest.Validate()...)
