@@ -9,6 +9,7 @@ import (
 	"tidemark/catalog"
 	"tidemark/internal/kafkalog"
 	"tidemark/internal/status"
+	"tidemark/parquet"
 	"tidemark/parquet/payload"
 	"tidemark/parquet/schema"
 )
@@ -26,6 +27,7 @@ type Definition struct {
 	Quarantine schema.Schema          // as loaded
 	Specs      map[catalog.Role]Spec
 	Limits     Limits
+	Codec      parquet.Codec // of the files' pages
 }
 
 // Spec is how a table is partitioned.

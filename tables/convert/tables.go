@@ -164,7 +164,7 @@ func (t *tables) added(f *file, rec *kafkalog.Record) error {
 // create makes a spare file an open one. The first of each table always gets its memory, so that every range makes progress.
 func (t *tables) create(f *file) error {
 	table := f.table
-	var options parquet.Options
+	options := parquet.Options{Codec: t.converter.def.Codec}
 	if len(table.files) > 0 {
 		options.Memory = t.memory
 	}

@@ -2,10 +2,12 @@
 //
 // # Guarantees
 //
-// A range starts at the ledger's next offset and is taken from closed segments that tile it; no offset at or above the smallest first
-// offset of a transaction still open at the end of the last segment is converted, so every outcome is known. Conversion, upload and
-// commit never hold up tiering: they run on their own goroutines, within a budget of jobs and of scratch bytes. What a crash
-// interrupts is found again from the list of remote segments against the ledger.
+// A range starts at the ledger's next offset and is taken from closed segments that tile it; no offset at or above the smallest
+// first offset of a transaction whose outcome no tile tells is converted. Conversion, upload and commit never hold up tiering:
+// they run on their own goroutines, a bounded number at once, each with scratch files of about one range. What a crash
+// interrupts is found again from the list of remote segments against the ledger. A converted range whose submission failed
+// is submitted again, not converted again, as long as it fits. Trouble in one partition stops that partition only, with a reason that
+// [Ingest.Status] tells.
 //
 // # Not its job
 //
@@ -17,5 +19,5 @@
 //
 // # Entry points
 //
-// [New], [Ingest.Lead], [Ingest.SetTable], [Ingest.Listed], [Ingest.HandOver], [Ingest.Published].
+// [New], [Ingest.Lead], [Ingest.SetTable], [Ingest.Pause], [Ingest.Listed], [Ingest.HandOver], [Ingest.Published].
 package ingest

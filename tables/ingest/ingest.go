@@ -1,16 +1,18 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"tidemark/catalog"
 	"tidemark/internal/budget"
 	"tidemark/internal/objectstore"
-	"tidemark/internal/status"
 	"tidemark/internal/telemetry"
 	"tidemark/tables/convert"
 )
@@ -33,11 +35,14 @@ type Source interface {
 
 // Segments opens closed segments. It is implemented by the storage side.
 type Segments interface {
-	// Open gives a segment's original bytes: the hold file if there is one and its length still agrees, else the tiered object.
+	// Open gives a segment's original bytes: the hold file if there is one and its length still agrees, else, or with
+	// s.NoHold, the tiered object.
 	Open(ctx context.Context, s Segment) (Source, error)
 	// Index returns a whole index, NotFound if the segment has none of this kind.
 	Index(ctx context.Context, s Segment, kind Index) ([]byte, error)
-	// Release gives up the holds of a partition that end at or below upTo.
+	// Held are the topics of which something is held.
+	Held() []catalog.TopicID
+	// Release gives up the holds of a partition, or of all if it is negative, that end at or below upTo.
 	Release(topicID catalog.TopicID, partition int32, upTo int64)
 }
 
@@ -99,25 +104,14 @@ type Ingest struct {
 
 	mu         sync.Mutex
 	partitions map[key]*state
-	tables     map[catalog.TopicID]Table
+	targets    map[catalog.TopicID]*target
+	ledgers    map[catalog.TopicID]catalog.Ledger // newest seen, of tables that this broker does not write too
 }
 
-// state is what is known of one partition.
-type state struct {
-	partition Partition
-	led       bool
-	draining  bool                 // led when the partition left this broker; its list of segments is final
-	segments  map[[16]byte]Segment // by segment id: listed, or handed over and not listed yet
-	handed    map[[16]byte]time.Time
-	listed    time.Time // of the last list; zero: never
-	asked     time.Time // when the list was last asked for
-	progress  catalog.Progress
-	known     bool // progress is from a ledger
-	busy      bool
-	since     time.Time // when there was first something to convert
-	notBefore time.Time // after a failure
-	failures  int
-	reason    string // why nothing is converted although something waits; "" if nothing waits
+// target is a topic's table: live, or paused, when segments are gathered but not converted.
+type target struct {
+	table Table
+	live  bool
 }
 
 // New makes an Ingest and starts its scheduler.
@@ -125,7 +119,8 @@ func New(cfg Config, deps Deps) *Ingest {
 	in := &Ingest{
 		cfg: cfg, deps: deps, tasks: budget.NewTasks("ingest", deps.Log),
 		slots: budget.NewSlots("conversion slots", cfg.Workers), wake: make(chan struct{}, 1),
-		metrics: newMetrics(deps.Metrics), partitions: map[key]*state{}, tables: map[catalog.TopicID]Table{},
+		metrics: newMetrics(deps.Metrics), partitions: map[key]*state{}, targets: map[catalog.TopicID]*target{},
+		ledgers: map[catalog.TopicID]catalog.Ledger{},
 	}
 	in.tasks.Go("schedule", in.schedule)
 	return in
@@ -138,15 +133,11 @@ func (in *Ingest) Close(d time.Duration) bool { return in.tasks.Stop(d) }
 func (in *Ingest) Lead(leaders, others []Partition) {
 	in.mu.Lock()
 	for _, p := range leaders {
-		s := in.state(p)
-		s.draining = false
-		if !s.led {
-			s.led, s.listed, s.asked, s.failures, s.notBefore = true, time.Time{}, time.Time{}, 0, time.Time{}
-		}
+		in.lead(p)
 	}
 	for _, p := range others {
 		if s := in.partitions[p.key()]; s != nil {
-			s.led = false
+			in.leave(s)
 		}
 	}
 	in.mu.Unlock()
@@ -167,11 +158,11 @@ func (in *Ingest) Stopped(partitions []Partition) {
 			s.draining = true
 			continue
 		}
-		delete(in.partitions, p.key())
+		in.leave(s)
 	}
 }
 
-// Led are the topic incarnations of which this broker leads a partition.
+// Led are the topic incarnations of which this broker leads a partition, those that are still drained included.
 func (in *Ingest) Led() map[catalog.TopicID][]Partition {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -184,115 +175,103 @@ func (in *Ingest) Led() map[catalog.TopicID][]Partition {
 	return out
 }
 
-// SetTable starts or changes ingestion into a table.
+// SetTable starts or changes ingestion into a table, and ends a pause.
 func (in *Ingest) SetTable(t Table) {
 	in.mu.Lock()
-	in.tables[t.TopicID] = t
+	in.target(t.TopicID, &target{table: t, live: true})
 	in.mu.Unlock()
 	in.nudge()
 }
 
-// DropTable stops ingestion into a table; what it has converted stays.
+// Pause stops ingestion into a table that stays: its segments are gathered on.
+func (in *Ingest) Pause(topicID catalog.TopicID) {
+	in.mu.Lock()
+	in.target(topicID, &target{})
+	in.mu.Unlock()
+	in.nudge()
+}
+
+// DropTable stops ingestion into a table and forgets its segments; what it has converted stays.
 func (in *Ingest) DropTable(topicID catalog.TopicID) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	delete(in.tables, topicID)
-}
-
-// Published takes the ledger of a load or commit. Holds below it are released.
-func (in *Ingest) Published(topicID catalog.TopicID, l catalog.Ledger) {
-	in.mu.Lock()
-	release := map[int32]int64{}
+	delete(in.targets, topicID)
 	for k, s := range in.partitions {
 		if k.topic != topicID {
 			continue
 		}
-		s.progress, s.known = l.Progress(k.partition), true
-		release[k.partition] = s.progress.Next
-		for id, seg := range s.segments {
-			if seg.End <= s.progress.Next {
-				delete(s.segments, id)
-				delete(s.handed, id)
-			}
-		}
-		if s.draining && len(s.segments) == 0 && !s.busy {
-			delete(in.partitions, k)
-		}
-	}
-	for p, progress := range l.Partitions {
-		release[p] = progress.Next
-	}
-	in.mu.Unlock()
-	for p, next := range release {
-		in.deps.Segments.Release(topicID, p, next)
-	}
-	in.nudge()
-}
-
-// HandOver takes a segment that was just tiered by this broker. It never blocks.
-func (in *Ingest) HandOver(seg Segment) {
-	in.mu.Lock()
-	s := in.state(seg.Partition)
-	if !s.known || seg.End > s.progress.Next {
-		s.segments[seg.ID] = seg
-		s.handed[seg.ID] = time.Now()
-	}
-	in.mu.Unlock()
-	in.nudge()
-}
-
-// handedGrace is how long a segment that was handed over may be missing from the list of remote segments: its metadata is
-// published after the copy returns.
-const handedGrace = 2 * time.Minute
-
-// Listed takes the complete list of a partition's remote segments, or why it could not be read.
-func (in *Ingest) Listed(p Partition, segments []Segment, err error) {
-	in.mu.Lock()
-	defer in.nudge()
-	defer in.mu.Unlock()
-	s := in.state(p)
-	if s.draining {
-		return
-	}
-	if err != nil {
-		s.reason = "the list of remote segments could not be read: " + err.Error()
-		return
-	}
-	now := time.Now()
-	s.listed = now
-	fresh := map[[16]byte]Segment{}
-	for id, at := range s.handed {
-		if now.Sub(at) < handedGrace {
-			fresh[id] = s.segments[id]
-		} else {
-			delete(s.handed, id)
-		}
-	}
-	for _, seg := range segments {
-		if !s.known || seg.End > s.progress.Next {
-			fresh[seg.ID] = seg
-		}
-		delete(s.handed, seg.ID)
-	}
-	s.segments = fresh
-}
-
-// Wanted are the partitions whose list of remote segments should be read now.
-func (in *Ingest) Wanted() []Partition {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	now := time.Now()
-	var wanted []Partition
-	for k, s := range in.partitions {
-		if _, ok := in.tables[k.topic]; !ok || !s.led || s.draining {
+		if s.draining {
+			in.leave(s)
 			continue
 		}
-		if now.Sub(s.listed) >= in.cfg.ListEvery && now.Sub(s.asked) >= min(in.cfg.ListEvery, 5*time.Second) {
-			s.asked = now
-			wanted = append(wanted, s.partition)
+		in.forget(s)
+	}
+}
+
+// ReleaseUnwanted gives up all holds of topics that have no table.
+func (in *Ingest) ReleaseUnwanted(wanted func(catalog.TopicID) bool) {
+	for _, id := range in.deps.Segments.Held() {
+		if !wanted(id) {
+			in.deps.Segments.Release(id, -1, math.MaxInt64)
 		}
 	}
-	return wanted
+}
+
+// Published takes the ledger of a load or commit. Holds below it are released. Loads and commits overtake each other: an older
+// ledger than the newest seen changes nothing.
+func (in *Ingest) Published(topicID catalog.TopicID, l catalog.Ledger) {
+	in.mu.Lock()
+	before, known := in.ledgers[topicID]
+	if known && Older(l, before) {
+		in.mu.Unlock()
+		return
+	}
+	in.ledgers[topicID] = l
+	for k, s := range in.partitions {
+		if k.topic == topicID {
+			in.advance(s, l.Progress(k.partition))
+		}
+	}
+	in.mu.Unlock()
+	for p, progress := range l.Partitions {
+		if !known || before.Progress(p).Next != progress.Next {
+			in.deps.Segments.Release(topicID, p, progress.Next)
+		}
+	}
+	in.nudge()
+}
+
+// Older reports whether l is an earlier state of the same table than other.
+func Older(l, other catalog.Ledger) bool {
+	if l.TableUUID != other.TableUUID {
+		return false
+	}
+	return l.Generation < other.Generation || l.Generation == other.Generation && l.Seq < other.Seq
+}
+
+// HandOver takes a segment that was just tiered by this broker. It never blocks. Segments of topics without a table are not
+// kept: they are found again by the list once there is one.
+func (in *Ingest) HandOver(seg Segment) {
+	in.mu.Lock()
+	s := in.partitions[seg.key()]
+	covered := int64(-1)
+	if l, known := in.ledgers[seg.TopicID]; known {
+		if next := l.Progress(seg.Partition.Partition).Next; seg.End <= next {
+			covered = next
+		}
+	}
+	if covered < 0 && s != nil && s.led && in.targets[seg.TopicID] != nil {
+		if _, known := s.segments[seg.ID]; !known {
+			seg.unlisted = true
+			s.segments[seg.ID] = seg
+			s.changed, s.handed = true, time.Now()
+		}
+	}
+	in.mu.Unlock()
+	if covered >= 0 {
+		in.deps.Segments.Release(seg.TopicID, seg.Partition.Partition, covered)
+	}
+	in.nudge()
 }
 
 // Status is what an operator sees of one partition.
@@ -304,31 +283,22 @@ type Status struct {
 	Reason    string
 }
 
-// Status returns the state of the led partitions of a topic.
+// Status returns the state of the led partitions of a topic, by partition.
 func (in *Ingest) Status(topicID catalog.TopicID) []Status {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	var out []Status
 	for k, s := range in.partitions {
 		if k.topic == topicID && s.led {
-			st := Status{Partition: s.partition, Next: s.progress.Next, Waiting: len(s.segments), Reason: s.reason}
+			st := Status{Partition: s.partition, Next: s.progress.Next, Waiting: len(s.segments), Reason: s.why()}
 			for _, seg := range s.segments {
 				st.Bytes += seg.Size
 			}
 			out = append(out, st)
 		}
 	}
+	slices.SortFunc(out, func(a, b Status) int { return cmp.Compare(a.Partition.Partition, b.Partition.Partition) })
 	return out
-}
-
-// state returns a partition's state, making it if need be. in.mu is held.
-func (in *Ingest) state(p Partition) *state {
-	s := in.partitions[p.key()]
-	if s == nil {
-		s = &state{partition: p, segments: map[[16]byte]Segment{}, handed: map[[16]byte]time.Time{}}
-		in.partitions[p.key()] = s
-	}
-	return s
 }
 
 func (in *Ingest) nudge() {
@@ -336,21 +306,4 @@ func (in *Ingest) nudge() {
 	case in.wake <- struct{}{}:
 	default:
 	}
-}
-
-// failed records a failed job: the partition waits, longer each time, up to a minute.
-func (in *Ingest) failed(s *state, err error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	s.busy = false
-	if status.Is(err, status.Cancelled) {
-		return
-	}
-	s.failures++
-	pause := min(time.Second<<min(s.failures-1, 6), time.Minute)
-	s.notBefore = time.Now().Add(pause)
-	s.reason = err.Error()
-	in.metrics.errors[status.Of(err).String()].Inc()
-	in.deps.Log.Warn("table.convert.failed", "partition", s.partition.String(), "class", status.Of(err).String(),
-		"error", err.Error(), "retry_in", pause)
 }

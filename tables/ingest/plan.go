@@ -1,8 +1,9 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 
 	"tidemark/catalog"
 	"tidemark/internal/kafkalog"
@@ -36,18 +37,35 @@ type Segment struct {
 	Epochs        []kafkalog.EpochStart
 	Custom        []byte // custom metadata, owned by the storage side
 	TxnIndexEmpty bool
+	// NoHold asks for the stored object: the hold file turned out to be another one's content.
+	NoHold bool
+
+	unlisted bool // not in the last list of remote segments: just handed over, or removed by retention and held
 }
 
-// Limits of one range.
+// Limits of one range, and of what is looked at to learn how its transactions ended.
 const (
 	maxRangeBytes    = 1 << 30
 	maxRangeSegments = 256
+	maxTiles         = 8192
 )
 
 // Cut is a range to convert and the segments that tile it, in offset order.
 type Cut struct {
 	Base     int64
 	Segments []Segment
+	Ahead    []Segment // go on tiling after Segments; they are not converted with them
+}
+
+// tiles are all segments of the cut.
+func (c Cut) tiles() []Segment { return append(slices.Clip(c.Segments), c.Ahead...) }
+
+// reach is the end of the last tile.
+func (c Cut) reach() int64 {
+	if n := len(c.Ahead); n > 0 {
+		return c.Ahead[n-1].End
+	}
+	return c.End()
 }
 
 // End is the first offset above the last segment of the cut.
@@ -66,38 +84,47 @@ func (c Cut) Bytes() int64 {
 type Gap struct{ From, To int64 }
 
 // cut chooses the segments that tile the offsets from next on, as far as they reach without a hole. Segments overlap after a
-// leadership change; of those that hold the wanted offset the one with the newest epoch at its end wins, then the one that reaches
-// furthest, then the smaller id, so that the choice does not depend on order. ok is false when there is nothing to do; then gap
-// tells whether next itself is missing although later segments exist.
+// leadership change; of those that hold the wanted offset a listed one wins, then the one with the newest epoch at its end, then the
+// one that reaches furthest, then the smaller id, so that the choice does not depend on order. ok is false when there is
+// nothing to do; then gap tells whether next itself is missing although later segments exist.
 func cut(next int64, segments []Segment) (c Cut, gap Gap, ok bool) {
 	sorted := append([]Segment(nil), segments...)
-	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Base < sorted[j].Base })
+	slices.SortFunc(sorted, func(a, b Segment) int { return cmp.Compare(a.Base, b.Base) })
 	c.Base = next
-	at := next
-	for len(c.Segments) < maxRangeSegments && c.Bytes() < maxRangeBytes {
-		best, later := -1, int64(-1)
-		for i, s := range sorted {
-			if s.Base > at {
-				later = s.Base
-				break
-			}
-			if s.End > at && (best < 0 || better(s, sorted[best])) {
-				best = i
-			}
+	at, bytes, i := next, int64(0), 0
+	var overlap []Segment // begin at or below at; none but the wanted reach beyond it
+	for tiles := 0; tiles < maxTiles; tiles++ {
+		for ; i < len(sorted) && sorted[i].Base <= at; i++ {
+			overlap = append(overlap, sorted[i])
 		}
-		if best < 0 {
-			if len(c.Segments) == 0 && later >= 0 {
-				return Cut{}, Gap{From: next, To: later}, false
+		overlap = slices.DeleteFunc(overlap, func(s Segment) bool { return s.End <= at })
+		if len(overlap) == 0 {
+			if tiles == 0 && i < len(sorted) {
+				return Cut{}, Gap{From: next, To: sorted[i].Base}, false
 			}
 			break
 		}
-		c.Segments = append(c.Segments, sorted[best])
-		at = sorted[best].End
+		best := overlap[0]
+		for _, s := range overlap[1:] {
+			if better(s, best) {
+				best = s
+			}
+		}
+		if len(c.Segments) < maxRangeSegments && bytes < maxRangeBytes {
+			c.Segments = append(c.Segments, best)
+			bytes += best.Size
+		} else {
+			c.Ahead = append(c.Ahead, best)
+		}
+		at = best.End
 	}
 	return c, Gap{}, len(c.Segments) > 0
 }
 
 func better(a, b Segment) bool {
+	if a.unlisted != b.unlisted {
+		return b.unlisted
+	}
 	if ea, eb := lastEpoch(a), lastEpoch(b); ea != eb {
 		return ea > eb
 	}
@@ -114,9 +141,9 @@ func lastEpoch(s Segment) int32 {
 	return s.Epochs[len(s.Epochs)-1].Epoch
 }
 
-// decided is the end of what may be converted of a cut: the smallest first offset among the transactions open at the end of its
-// last segment, or that end. Every transaction below it has its marker inside the cut or before it, so the transaction
-// indexes of the cut's segments tell all outcomes.
+// decided is the end of what may be converted of a cut: the smallest first offset among the transactions open at the end of one of its
+// tiles, or the cut's own end. Every transaction with a record below it has its marker in the tiles up to that one, so their
+// transaction indexes tell all outcomes.
 func decided(c Cut, open []kafkalog.OpenTxn) int64 {
 	end := c.End()
 	for _, t := range open {
