@@ -81,7 +81,8 @@ type Writer struct {
 	codec   compress.Codec
 	memory  memory
 
-	out     *tail
+	out *tail
+	//lint:ignore SA1019 the generic writer wants a Go type; the columns are known at run time only
 	file    *pq.Writer // nil until the first batch, which decides the encodings
 	leaves  []*leafWriter
 	rows    int64

@@ -172,12 +172,11 @@ func (c *coordinator) follow() {
 
 // flight is a request on its way: it is delivered once, late, twice or never.
 type flight struct {
-	request   Request
-	name      string
-	lost      string // why its rows were not in the log when they were chosen
-	delivered bool
-	answered  bool
-	reply     status.Class
+	request  Request
+	name     string
+	lost     string // why its rows were not in the log when they were chosen
+	answered bool
+	reply    status.Class
 }
 
 // deliverFlight lets one request arrive, and decides what the sender hears.

@@ -12,7 +12,7 @@ import (
 func TestPanicsPoison(t *testing.T) {
 	p, h := open(t, 1, &fake{copy: func(context.Context, CopyRequest) ([]byte, error) {
 		var m map[string]int
-		m["x"] = 1
+		m["x"] = 1 //lint:ignore SA5000 the panic is what is tested
 		return nil, nil
 	}})
 	clock := time.Now()

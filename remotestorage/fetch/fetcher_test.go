@@ -198,7 +198,7 @@ func other(t *testing.T, custom []byte, change func(*stored.Metadata)) []byte {
 func TestMissingObjectsAreNotFound(t *testing.T) {
 	m, f := setup(t, nil)
 	ref, _ := m.put(t, 1, 1000)
-	log, sidecar := ref.Keys()
+	log, _ := ref.Keys()
 	delete(m.objects, log)
 	s, _, err := f.Open(deadline(t), ref, 0, -1)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestMissingObjectsAreNotFound(t *testing.T) {
 		t.Errorf("log object: %v, want NotFound", err)
 	}
 	ref2, _ := m.put(t, 2, 10)
-	_, sidecar = ref2.Keys()
+	_, sidecar := ref2.Keys()
 	delete(m.objects, sidecar)
 	for _, custom := range [][]byte{ref2.Custom, nil} {
 		ref2.Custom = custom
