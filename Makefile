@@ -31,13 +31,17 @@ build: tools ## Build the native library and the command line tool
 	@cgo/build.sh $(NATIVE)/libtidemark.so
 	@CGO_ENABLED=0 go build $(GOTAGS) -ldflags "-w -X main.version=$(VERSION)" -o $(NATIVE)/tidemark ./cmd/tidemark
 
-dist: build ## Build build/dist/tidemark-<version>.jar and its SHA-256
+$(NATIVE)/THIRD-PARTY-NOTICES: go.sum integration/notices.sh
+	@integration/notices.sh $@
+
+dist: build $(NATIVE)/THIRD-PARTY-NOTICES ## Build build/dist/tidemark-<version>.jar and its SHA-256
 	@gradle -q jar -PnativeDir=$(NATIVE)
 	@ls -l $(JAR)
 
-test: dist ## Run every test: Go, Java, brokers; ends with "N passed, N failed"
-	@gradle -q test | tee build/java-tests.txt; test $${PIPESTATUS[0]} -eq 0
-	@CGO_ENABLED=0 go run ./integration/testsum -add "$$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$$/\1,\2/p' build/java-tests.txt | tail -1)" \
+test: dist ## Run every test: Go, Java, fuzz targets, brokers; ends with "N passed, N failed"
+	@gradle -q test > build/java-tests.txt 2>&1; tail -1 build/java-tests.txt | sed 's/^/java: /'
+	@integration/fuzz.sh 5 | tee build/fuzz.txt
+	@CGO_ENABLED=0 go run ./integration/testsum -from build/java-tests.txt -from build/fuzz.txt \
 		$(GOTAGS) -timeout 25m -p 2 $(PACKAGES) $(SCENARIOS)
 
 unit: ## Run the Go tests that need no broker

@@ -1,5 +1,5 @@
 // Command testsum runs go test, shows a line per package and per failure, and ends with "N passed, N failed" over all
-// suites of the run: counts of other suites are given with -add passed,failed. It exits with 1 if anything failed.
+// suites of the run: -from FILE adds the counts at the end of another suite's output. It exits with 1 if anything failed.
 package main
 
 import (
@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -28,15 +30,9 @@ type summary struct {
 }
 
 func main() {
-	add := flag.String("add", "", "counts of other suites: passed,failed")
-	flag.Parse()
 	s := summary{output: map[string][]string{}}
-	if *add != "" {
-		if _, err := fmt.Sscanf(*add, "%d,%d", &s.passed, &s.failed); err != nil {
-			fmt.Fprintln(os.Stderr, "testsum: -add wants passed,failed:", err)
-			os.Exit(2)
-		}
-	}
+	flag.Func("from", "`file` that ends with N passed, N failed of another suite", s.add)
+	flag.Parse()
 	started := time.Now()
 	cmd := exec.Command("go", append([]string{"test", "-json"}, flag.Args()...)...)
 	cmd.Stderr = os.Stderr
@@ -70,6 +66,26 @@ func main() {
 	if s.failed > 0 {
 		os.Exit(1)
 	}
+}
+
+var counts = regexp.MustCompile(`(?m)^(\d+) passed, (\d+) failed$`)
+
+// add takes the last counts of a file; a file without any is a suite that did not end.
+func (s *summary) add(file string) error {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	found := counts.FindAllSubmatch(raw, -1)
+	if len(found) == 0 {
+		return fmt.Errorf("%s has no line like 3 passed, 0 failed", file)
+	}
+	last := found[len(found)-1]
+	passed, _ := strconv.Atoi(string(last[1]))
+	failed, _ := strconv.Atoi(string(last[2]))
+	s.passed += passed
+	s.failed += failed
+	return nil
 }
 
 // take counts tests (not subtests) and shows what an operator of the build wants to see.
