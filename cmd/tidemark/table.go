@@ -146,9 +146,13 @@ func newDefinition(c createFlags, info kafkaclient.TopicInfo) (tables.Definition
 		if err != nil {
 			return d, status.Errorf(status.Invalid, "read the schema: %w", err)
 		}
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, raw); err != nil {
+		var whole json.RawMessage // json.Compact alone tells no position
+		if err := json.Unmarshal(raw, &whole); err != nil {
 			return d, status.Errorf(status.Invalid, "schema %s is not JSON: %s", c.schema, position(raw, err))
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, whole); err != nil {
+			return d, status.Errorf(status.Invalid, "schema %s is not JSON: %w", c.schema, err)
 		}
 		d.Schema = compact.Bytes()
 	}
