@@ -32,15 +32,17 @@ func asRecord(r *kgo.Record) record {
 	return record{partition: r.Partition, offset: r.Offset, value: digest(r.Value)}
 }
 
-// produce writes records and returns them as they were acknowledged.
+// produce writes records and returns them, with their offsets, in the order given.
 func (w *world) produce(cl *kgo.Client, records ...*kgo.Record) []record {
 	w.Helper()
-	out := make([]record, len(records))
-	for i, result := range cl.ProduceSync(w.ctx, records...) {
+	for _, result := range cl.ProduceSync(w.ctx, records...) {
 		if result.Err != nil {
-			w.Fatalf("produce to %s-%d: %v", records[i].Topic, records[i].Partition, result.Err)
+			w.Fatalf("produce to %s-%d: %v", result.Record.Topic, result.Record.Partition, result.Err)
 		}
-		out[i] = asRecord(result.Record)
+	}
+	out := make([]record, len(records)) // results come in the order of their acknowledgement
+	for i, r := range records {
+		out[i] = asRecord(r)
 	}
 	return out
 }

@@ -44,7 +44,7 @@ func (w *world) refused() {
 		{[]string{"--topic", "nowhere"}, []string{"nowhere", "does not exist"}},
 		{[]string{"--topic", "tiered"}, []string{"tiered", "already"}},
 		{[]string{"--topic", "tiered", "--format", "json", "--schema", broken}, []string{"line 3 column"}},
-		{[]string{"--topic", "tiered", "--format", "json", "--schema", odd}, []string{"properties", "b", "shape"}},
+		{[]string{"--topic", "tiered", "--format", "json", "--schema", odd}, []string{"/properties/a/properties/b/type", "line 1, column"}},
 		{[]string{"--topic", "tiered", "--format", "json"}, []string{"--schema"}},
 		{[]string{"--topic", "tiered", "--format", "avro"}, []string{"avro", "raw", "json"}},
 		{[]string{"--topic", "tiered", "--name", "x__quarantine"}, []string{"__quarantine", "--name"}},
