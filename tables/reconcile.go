@@ -3,12 +3,10 @@ package tables
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"tidemark/catalog"
-	"tidemark/internal/budget"
 	"tidemark/internal/kafkaclient"
 	"tidemark/internal/kafkalog"
 	"tidemark/internal/status"
@@ -17,140 +15,30 @@ import (
 	"tidemark/tables/ingest"
 )
 
-const (
-	lookTimeout  = 30 * time.Second // for one look at a topic or the catalog
-	unreadyAfter = 30 * time.Second // until the absence of the metadata manager is said
-)
+// lookTimeout bounds one look at a topic or the catalog.
+const lookTimeout = 30 * time.Second
 
-// run waits for the broker, follows the definitions and keeps the tables in the state the definitions ask for.
-func (t *Tables) run(ctx context.Context) {
-	started := time.Now()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	connected := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.wake:
-		case <-tick.C:
-		}
-		if !connected {
-			connected = t.connect(ctx, time.Since(started))
-			continue
-		}
-		for _, e := range t.due() {
-			_ = t.tasks.Guard("reconcile", func() error { t.reconcile(ctx, e); return nil })
-		}
-	}
-}
-
-// connect starts following the definitions once the broker can be reached. It reports whether that has begun.
-func (t *Tables) connect(ctx context.Context, waited time.Duration) bool {
-	t.mu.Lock()
-	f := t.facts
-	t.mu.Unlock()
-	switch {
-	case f.ClusterID == "":
-		if waited > unreadyAfter {
-			t.say("remote.log.metadata.manager.class.name is not io.tidemark.kafka.TidemarkRemoteLogMetadataManager; tiering works, tables need it (or set rsm.config.tables.enabled=false)")
-		}
-		return false
-	case f.Bootstrap == "":
-		t.say("remote.log.metadata.manager.listener.name is not set; tables need it to reach their own broker")
-		return false
-	case f.SecurityProtocol != "" && f.SecurityProtocol != "PLAINTEXT":
-		t.say("the listener of remote.log.metadata.manager.listener.name is " + f.SecurityProtocol + "; this release's tables speak PLAINTEXT only")
-		return false
-	case !f.Ready:
-		return false
-	}
-	client, err := t.deps.Connect(f.Bootstrap)
-	if err != nil {
-		t.say("cannot make a client for " + f.Bootstrap + ": " + err.Error())
-		return false
-	}
-	t.mu.Lock()
-	t.kafka = client
-	t.mu.Unlock()
-	t.tasks.Go("definitions", func(ctx context.Context) { t.follow(ctx, client) })
-	return true
-}
-
-// follow makes sure the definitions topic is there and reads it for ever.
-func (t *Tables) follow(ctx context.Context, client *kafkaclient.Client) {
-	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
-		c, cancel := context.WithTimeout(ctx, lookTimeout)
-		err := client.EnsureTopic(c, DefinitionsTopic, 1, t.cfg.ReplicationFactor, map[string]string{
-			"cleanup.policy": "compact", "segment.bytes": "16777216"})
-		cancel()
-		if err == nil {
-			break
-		}
-		t.say("topic " + DefinitionsTopic + ": " + err.Error())
-		if !budget.Sleep(ctx, pause) {
-			return
-		}
-	}
-	client.TailCompacted(ctx, DefinitionsTopic, t.define, func() {
-		t.mu.Lock()
-		t.caughtUp = true
-		t.mu.Unlock()
-		t.say("")
-		t.nudge()
-	})
-}
-
-// define takes one record of the definitions topic. A tombstone is not a drop: the state dropped is.
-func (t *Tables) define(key, value []byte, offset int64) {
-	if value == nil {
-		return
-	}
-	d, err := ParseDefinition(value)
-	if err != nil {
-		t.deps.Log.Error("table.definition.refused", "topic", DefinitionsTopic, "offset", offset, "key", string(key), "error", err.Error())
-		return
-	}
-	id, _ := ParseTopicID(d.TopicID) // checked by ParseDefinition
-	t.markUsed()
-	t.mu.Lock()
-	e := t.entries[id]
-	if e == nil {
-		e = &entry{id: id, state: Starting}
-		t.entries[id] = e
-	}
-	e.def, e.since, e.fails = d, time.Time{}, 0
-	t.mu.Unlock()
-	t.nudge()
-}
-
-// markUsed remembers over restarts that tables are in use, so that nothing is removed before the definitions are known.
-func (t *Tables) markUsed() {
-	t.mu.Lock()
-	used := t.inUse
-	t.inUse = true
-	t.mu.Unlock()
-	if used {
-		return
-	}
-	if err := os.WriteFile(t.marker(), []byte("tables are in use on this broker; see docs/operations.md\n"), 0o644); err != nil {
-		t.deps.Log.Error("tables.marker.failed", "file", t.marker(), "error", err.Error())
-	}
-}
-
-// due are the tables to look at now: changed ones at once, failed ones with a growing pause, the rest every Refresh.
+// due are the tables to look at now: changed ones at once, failed ones with a growing pause, those of which objects are asked
+// for soon, the rest every Refresh.
 func (t *Tables) due() []*entry {
+	led := t.deps.Ingest.Led()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	led := t.deps.Ingest.Led()
+	if !t.caughtUp {
+		return nil // of a topic's definitions only the newest counts
+	}
 	var due []*entry
 	for _, e := range t.entries {
 		pause := t.cfg.Refresh
-		if e.fails > 0 {
+		switch {
+		case e.broken != "":
+			continue
+		case e.fails > 0:
 			pause = min(time.Second<<min(e.fails, 6), t.cfg.Refresh)
+		case e.asked, moved(e.state, len(led[e.id]) > 0):
+			pause = min(time.Second, t.cfg.Refresh)
 		}
-		leads := len(led[e.id]) > 0
-		if e.since.IsZero() || time.Since(e.since) >= pause || leads && e.state == Idle || e.asked && !e.known && time.Since(e.since) > time.Second {
+		if e.since.IsZero() || time.Since(e.since) >= pause {
 			e.since = time.Now()
 			due = append(due, e)
 		}
@@ -158,85 +46,137 @@ func (t *Tables) due() []*entry {
 	return due
 }
 
+// moved reports whether leadership has changed in a way that changes a table's state.
+func moved(state string, leads bool) bool {
+	if leads {
+		return state == Idle || state == Closed
+	}
+	return state == Live || state == Draining
+}
+
 // reconcile brings one table into the state its definition asks for.
 func (t *Tables) reconcile(ctx context.Context, e *entry) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	t.mu.Lock()
-	d, live, before := e.def, e.live, e.state
+	seen := *e
+	e.asked, e.stale = false, false
 	t.mu.Unlock()
-	state, reason, err := t.bring(ctx, e, d, live)
+	state, reason, err := t.bring(ctx, e, seen)
+	if ctx.Err() != nil && status.Is(err, status.Cancelled) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	d := seen.def
 	if err != nil {
 		e.fails++
+		e.asked, e.stale = e.asked || seen.asked, e.stale || seen.stale
 		if state == "" {
-			state = before
+			state = seen.state
 		}
 		reason = err.Error()
 		t.deps.Log.Warn("table.retry", "topic", d.Topic, "class", status.Of(err).String(), "error", err.Error())
 	} else {
 		e.fails = 0
 	}
-	if state != e.state || reason != e.reason {
-		if state != e.state {
-			t.state.Forget(d.Topic, e.state)
-			t.deps.Log.Info("table.state", "topic", d.Topic, "table", d.Namespace+"."+d.Table, "from", e.state, "to", state, "reason", reason)
-		}
-		e.state, e.reason = state, reason
+	if state != e.state {
+		t.state.Forget(d.Topic, e.state)
+		t.deps.Log.Info("table.state", "topic", d.Topic, "table", d.Namespace+"."+d.Table, "from", e.state, "to", state, "reason", reason)
 	}
+	e.state, e.reason = state, reason
 	t.state.With(d.Topic, e.state).Set(1)
 }
 
-// bring does the work of reconcile and returns the new state and its reason.
-func (t *Tables) bring(ctx context.Context, e *entry, d Definition, live uint64) (state, reason string, err error) {
+// bring does the work of reconcile and returns the new state and its reason. seen is e as it was when the look began.
+func (t *Tables) bring(ctx context.Context, e *entry, seen entry) (state, reason string, err error) {
 	leads := len(t.deps.Ingest.Led()[e.id]) > 0
-	switch d.State {
-	case StateDropped:
+	switch d := seen.def; {
+	case d.State == StateDropped:
 		t.stop(e)
-		if leads {
-			err = t.deps.Catalog.Drop(ctx, e.id)
+		return Dropped, "", t.drop(ctx, e, seen, leads)
+	case d.State == StatePaused:
+		t.deps.Ingest.Pause(e.id)
+		t.notLive(e)
+		return Paused, "by the operator", t.reloadFor(ctx, e, seen)
+	case !leads:
+		t.stop(e)
+		if seen.state == Draining || seen.state == Closed {
+			return Closed, "the topic is gone", nil
 		}
-		return Dropped, "", err
-	case StatePaused:
-		t.stop(e)
-		return Paused, "by the operator", t.refreshLedger(ctx, e)
+		return Idle, "", t.reloadFor(ctx, e, seen)
 	}
-	if !leads {
-		t.stop(e)
-		return Idle, "", t.refreshLedger(ctx, e)
-	}
-	info, err := t.kafka.DescribeTopic(ctx, d.Topic)
-	gone := status.Is(err, status.NotFound) || err == nil && info.ID != e.id
-	if err != nil && !gone {
-		return "", "", status.Wrapf(err, "topic %s", d.Topic)
-	}
-	if gone {
-		if live == 0 {
-			return Draining, "the topic is gone", t.goLive(ctx, e, d, kafkaclient.TopicInfo{})
-		}
+	return t.bringLed(ctx, e, seen)
+}
+
+// bringLed brings a table of which this broker leads a partition to life.
+func (t *Tables) bringLed(ctx context.Context, e *entry, seen entry) (state, reason string, err error) {
+	d := seen.def
+	info, gone, err := t.describe(ctx, seen)
+	switch {
+	case err != nil:
+		return "", "", err
+	case gone && seen.live == 0:
+		return Draining, "the topic is gone", t.goLive(ctx, e, d, kafkaclient.TopicInfo{})
+	case gone:
 		return Draining, "the topic is gone; what it left is still converted", nil
 	}
 	if reason := Refuse(info); reason != "" {
 		t.stop(e)
 		return Refused, reason, nil
 	}
-	if paused := t.deps.Commits.Paused(e.id); paused != "" {
+	if seen.live == d.Pipeline {
+		err = t.reloadFor(ctx, e, seen)
+	} else {
+		err = t.goLive(ctx, e, d, info)
+	}
+	switch paused := t.deps.Commits.Paused(e.id); {
+	case paused != "":
 		return Paused, paused, nil
-	}
-	if live == d.Pipeline {
-		return Live, "", nil
-	}
-	if err := t.goLive(ctx, e, d, info); err != nil {
-		if paused := t.deps.Commits.Paused(e.id); paused != "" {
-			return Paused, paused, nil
-		}
-		if status.Is(err, status.Conflict) || status.Is(err, status.Invalid) {
-			return Refused, err.Error(), nil
-		}
+	case status.Is(err, status.Conflict), status.Is(err, status.Invalid):
+		t.stop(e)
+		return Refused, err.Error(), nil
+	case err != nil:
 		return "", "", err
 	}
 	return Live, "", nil
+}
+
+// describe looks at the topic of a definition. gone: there is none, or the name belongs to another one now.
+func (t *Tables) describe(ctx context.Context, seen entry) (info kafkaclient.TopicInfo, gone bool, err error) {
+	info, err = t.kafka.DescribeTopic(ctx, seen.def.Topic)
+	if status.Is(err, status.NotFound) {
+		return info, true, nil
+	}
+	return info, err == nil && info.ID != seen.id, status.Wrapf(err, "topic %s", seen.def.Topic)
+}
+
+// drop takes the tables of a dropped definition out of the catalog, once. It is the leaders' work; a topic that is gone has none.
+func (t *Tables) drop(ctx context.Context, e *entry, seen entry, leads bool) error {
+	if seen.gone {
+		return nil
+	}
+	if !leads {
+		if _, gone, err := t.describe(ctx, seen); err != nil || !gone {
+			return err
+		}
+	}
+	if err := t.deps.Catalog.Drop(ctx, e.id); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	e.gone = e.def.State == StateDropped
+	e.known = false // if it is defined again it is another table
+	t.mu.Unlock()
+	return nil
+}
+
+// reloadFor loads the ledger again if somebody waits for what it says.
+func (t *Tables) reloadFor(ctx context.Context, e *entry, seen entry) error {
+	if !seen.asked && !seen.stale {
+		return nil
+	}
+	return t.reload(ctx, e)
 }
 
 // Refuse says why a topic cannot be a table in this release, "" if it can.
@@ -250,21 +190,23 @@ func Refuse(info kafkaclient.TopicInfo) string {
 	return ""
 }
 
+// stop ends ingestion into a table.
 func (t *Tables) stop(e *entry) {
 	t.deps.Ingest.DropTable(e.id)
+	t.notLive(e)
+}
+
+func (t *Tables) notLive(e *entry) {
 	t.mu.Lock()
 	e.live = 0
 	t.mu.Unlock()
 }
 
-// refreshLedger loads the ledger of a table this broker does not write, for those who asked what is held.
-func (t *Tables) refreshLedger(ctx context.Context, e *entry) error {
+// reload loads the ledger of a table that this broker does not write, or not alone. A table that is not there yet is no error.
+func (t *Tables) reload(ctx context.Context, e *entry) error {
 	t.mu.Lock()
-	asked, claim := e.asked, t.claim(e)
+	claim := t.claim(e)
 	t.mu.Unlock()
-	if !asked {
-		return nil
-	}
 	l, err := t.deps.Commits.Ledger(ctx, claim)
 	if status.Is(err, status.NotFound) {
 		return nil

@@ -1,10 +1,13 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,28 +116,35 @@ const (
 	Paused   = "PAUSED"
 	Refused  = "REFUSED"
 	Draining = "DRAINING" // the topic is gone; what it left is still converted
+	Closed   = "CLOSED"   // the topic is gone and nothing of it is left to convert
 	Dropped  = "DROPPED"
 )
+
+// unsaid is the reason before any was said; it is none that could be said.
+const unsaid = "\x00"
 
 // entry is one table.
 type entry struct {
 	def    Definition
 	id     catalog.TopicID
+	broken string // why its definition cannot be read and none was read before; "" if one was
 	state  string
 	reason string
-	since  time.Time // of the last look at the topic and the catalog
+	since  time.Time // of the last look at the topic and the catalog; zero: look now
 	live   uint64    // pipeline that ingestion runs, 0 if none
 	ledger catalog.Ledger
 	known  bool // ledger is loaded
-	asked  bool // somebody asked whether objects are held
+	stale  bool // another broker may have moved the ledger: a partition is newly led
+	asked  bool // since the last look somebody was told that objects are held
+	gone   bool // the tables of a dropped definition are out of the catalog
 	fails  int
 }
 
 // Open starts the tables side. It connects to nothing until Facts says where the broker is.
 func Open(cfg Config, deps Deps) *Tables {
 	t := &Tables{cfg: cfg, deps: deps, tasks: budget.NewTasks("tables", deps.Log), wake: make(chan struct{}, 1),
-		entries: map[catalog.TopicID]*entry{},
-		state:   deps.Metrics.GaugeVec("table_state", "1 for the state a table is in on this broker.", "topic", "state")}
+		entries: map[catalog.TopicID]*entry{}, said: unsaid,
+		state: deps.Metrics.GaugeVec("table_state", "1 for the state a table is in on this broker.", "topic", "state")}
 	deps.Metrics.GaugeFunc("tables_ready", "1 once all table definitions are known.", func() float64 {
 		if t.ready() {
 			return 1
@@ -176,17 +186,29 @@ func (t *Tables) Facts(f Facts) {
 	t.nudge()
 }
 
-// Leadership takes the partitions this broker leads, follows, or no longer has.
+// Leadership takes the partitions this broker leads, follows, or no longer has. The ledger of a table of which it has become
+// the leader of a partition is loaded again: the leader before may have moved it.
 func (t *Tables) Leadership(leaders, followers, stopped []ingest.Partition) {
+	before := t.deps.Ingest.Led()
 	t.deps.Ingest.Lead(leaders, followers)
 	t.deps.Ingest.Stopped(stopped)
+	t.mu.Lock()
+	for _, p := range leaders {
+		if e := t.entries[p.TopicID]; e != nil && !slices.Contains(before[p.TopicID], p) {
+			e.stale, e.since = true, time.Time{}
+		}
+	}
+	t.mu.Unlock()
 	t.nudge()
 }
 
-// Published takes the ledger of a load or commit.
+// Published takes the ledger of a load or commit. An older one than is known changes nothing.
 func (t *Tables) Published(topicID catalog.TopicID, l catalog.Ledger) {
 	t.mu.Lock()
-	if e := t.entries[topicID]; e != nil {
+	if e := t.entries[topicID]; e != nil && !(e.known && ingest.Older(l, e.ledger)) {
+		if e.known && l.Generation != e.ledger.Generation {
+			e.live, e.since = 0, time.Time{} // what is converted must carry the new generation
+		}
 		e.ledger, e.known = l, true
 	}
 	t.mu.Unlock()
@@ -205,7 +227,7 @@ func (t *Tables) WantsHold(topicID catalog.TopicID) (generation uint64, wanted b
 		return 0, t.inUse
 	}
 	e := t.entries[topicID]
-	if e == nil || e.def.State == StateDropped || e.state == Refused {
+	if !e.wanted() || e.state == Refused {
 		return 0, false
 	}
 	return e.ledger.Generation, true
@@ -222,14 +244,18 @@ func (t *Tables) Held(topicID catalog.TopicID, partition int32, base, end int64)
 		return t.inUse
 	}
 	e := t.entries[topicID]
-	if e == nil || e.def.State == StateDropped {
+	if !e.wanted() {
 		return false
 	}
-	if e.asked = true; !e.known {
-		return true
+	if e.known && end <= e.ledger.Progress(partition).Next {
+		return false
 	}
-	return end > e.ledger.Progress(partition).Next
+	e.asked = true
+	return true
 }
+
+// wanted reports whether somebody defined a table and did not drop it; a definition that cannot be read counts.
+func (e *entry) wanted() bool { return e != nil && (e.broken != "" || e.def.State != StateDropped) }
 
 func (t *Tables) nudge() {
 	select {
@@ -262,7 +288,7 @@ type Status struct {
 	Partitions []ingest.Status
 }
 
-// Status returns all tables.
+// Status returns all tables, by topic.
 func (t *Tables) Status() []Status {
 	t.mu.Lock()
 	out := make([]Status, 0, len(t.entries))
@@ -270,6 +296,9 @@ func (t *Tables) Status() []Status {
 		out = append(out, Status{Definition: e.def, State: e.state, Reason: e.reason})
 	}
 	t.mu.Unlock()
+	slices.SortFunc(out, func(a, b Status) int {
+		return cmp.Or(strings.Compare(a.Definition.Topic, b.Definition.Topic), strings.Compare(a.Definition.TopicID, b.Definition.TopicID))
+	})
 	for i := range out {
 		id, err := ParseTopicID(out[i].Definition.TopicID)
 		if err == nil {

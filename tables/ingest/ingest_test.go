@@ -254,9 +254,23 @@ func (w *world) move(n int32, next int64, epoch int32) {
 	w.ledger.Seq++
 }
 
+// opens is how often a segment was opened.
+func (w *world) opens() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.opened)
+}
+
+// submitted is how often an offer was submitted, taken how often one was committed, indexReads how often an index was read.
+func (w *world) submitted() int  { w.mu.Lock(); defer w.mu.Unlock(); return w.submits }
+func (w *world) taken() int      { w.mu.Lock(); defer w.mu.Unlock(); return len(w.accepted) }
+func (w *world) indexReads() int { w.mu.Lock(); defer w.mu.Unlock(); return w.indexes }
+
 // rows are the committed values by offset of a partition; an offset that is there twice fails the test.
 func (w *world) rows(n int32) map[int64]string {
 	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	rows := map[int64]string{}
 	fields := numbered(convert.MainFields(payload.NewRaw())).Fields
 	for _, o := range w.accepted {
@@ -297,7 +311,10 @@ func (w *world) want(n int32, next int64, values ...string) {
 	for _, offset := range slices.Sorted(maps.Keys(got)) {
 		list = append(list, got[offset])
 	}
-	if at := w.ledger.Progress(n).Next; at != next || !slices.Equal(list, values) {
+	w.mu.Lock()
+	at := w.ledger.Progress(n).Next
+	w.mu.Unlock()
+	if at != next || !slices.Equal(list, values) {
 		w.t.Errorf("next %d and rows %q, want %d and %q; reason %q; log:\n%s", at, list, next, values, w.reason(n), w.log)
 	}
 }
@@ -330,8 +347,8 @@ func TestHandedOverSegmentsAreGatheredAndConverted(t *testing.T) {
 		w.in.HandOver(w.tiered(0, b))
 		w.pass(5 * time.Second)
 		w.want(0, 3, "a", "b", "c")
-		if len(w.accepted) != 1 || w.released["7/0"] != 3 {
-			t.Errorf("%d commits for two segments within the linger; released %v", len(w.accepted), w.released)
+		if w.taken() != 1 || w.released["7/0"] != 3 {
+			t.Errorf("%d commits for two segments within the linger; released %v", w.taken(), w.released)
 		}
 		if files := w.memory.Keys(); len(files) != 1 || !strings.HasPrefix(files[0], "tables/main/data/") {
 			t.Errorf("objects %v", files)
@@ -419,8 +436,8 @@ func TestAnOlderLedgerThatArrivesLateChangesNothing(t *testing.T) {
 		w.want(0, 1, "a")
 		w.in.Published(topic, old)
 		w.pass(5 * time.Second)
-		if got := w.in.Status(topic)[0]; got.Next != 1 || w.submits != 1 {
-			t.Errorf("%+v after %d submits", got, w.submits)
+		if got := w.in.Status(topic)[0]; got.Next != 1 || w.submitted() != 1 {
+			t.Errorf("%+v after %d submits", got, w.submitted())
 		}
 		// Another table, or a later generation, counts from its own beginning.
 		fresh := catalog.NewLedger([16]byte{2}, old.Claim)
@@ -471,8 +488,8 @@ func TestNothingIsConvertedWithoutLeadershipTableOrLedger(t *testing.T) {
 			}
 		}
 		w.pass(time.Minute)
-		if w.submits != 0 || len(w.opened) != 0 {
-			t.Errorf("%d submits, %d opened", w.submits, len(w.opened))
+		if w.submitted() != 0 || w.opens() != 0 {
+			t.Errorf("%d submits, %d opened", w.submitted(), w.opens())
 		}
 		if got := w.in.Led(); !reflect.DeepEqual(got, map[catalog.TopicID][]Partition{topic: {part(0)}}) {
 			t.Errorf("led %v", got)
@@ -522,7 +539,7 @@ func TestAListThatFailsKeepsWhatIsKnown(t *testing.T) {
 		w.in.HandOver(seg)
 		w.listed(part(0), nil, status.Errorf(status.Transient, "not ready"))
 		w.pass(time.Minute)
-		if w.submits != 0 || !strings.Contains(w.reason(0), "not ready") {
+		if w.submitted() != 0 || !strings.Contains(w.reason(0), "not ready") {
 			t.Errorf("converted before the first list came: what the last leader left may be missing; reason %q", w.reason(0))
 		}
 		w.listed(part(0), nil, nil)
@@ -560,8 +577,8 @@ func TestPauseGathersAndDropForgets(t *testing.T) {
 		w.in.Pause(topic)
 		w.in.HandOver(seg)
 		w.pass(time.Minute)
-		if st := w.in.Status(topic)[0]; st.Waiting != 1 || w.submits != 0 {
-			t.Errorf("paused: %+v, %d submits", st, w.submits)
+		if st := w.in.Status(topic)[0]; st.Waiting != 1 || w.submitted() != 0 {
+			t.Errorf("paused: %+v, %d submits", st, w.submitted())
 		}
 		w.in.DropTable(topic)
 		w.in.HandOver(seg)

@@ -25,10 +25,10 @@ func TestATransactionOpenAtTheEndWaits(t *testing.T) {
 		if got := w.reason(0); !strings.Contains(got, "open transaction") {
 			t.Errorf("reason %q", got)
 		}
-		reads := w.indexes
+		reads := w.indexReads()
 		w.pass(10 * time.Minute)
-		if w.indexes != reads {
-			t.Errorf("%d index reads while nothing changed", w.indexes-reads)
+		if w.indexReads() != reads {
+			t.Errorf("%d index reads while nothing changed", w.indexReads()-reads)
 		}
 		w.in.HandOver(second)
 		w.pass(5 * time.Second)
@@ -72,8 +72,8 @@ func TestSegmentsWithoutABatchAreCoveredWithTheNext(t *testing.T) {
 		w.live(0)
 		w.listed(part(0), []Segment{empty}, nil)
 		w.pass(time.Minute)
-		if w.submits != 0 || !strings.Contains(w.reason(0), "no record batch") {
-			t.Errorf("%d submits, reason %q", w.submits, w.reason(0))
+		if w.submitted() != 0 || !strings.Contains(w.reason(0), "no record batch") {
+			t.Errorf("%d submits, reason %q", w.submitted(), w.reason(0))
 		}
 		w.in.HandOver(w.tiered(0, logtest.NewSegment(3).Produce(kafkalog.None, "a")))
 		w.pass(5 * time.Second)
@@ -108,8 +108,8 @@ func TestAStoredObjectThatIsDamagedStaysAReason(t *testing.T) {
 		w.live(0)
 		w.listed(part(0), []Segment{seg}, nil)
 		w.pass(10 * time.Minute)
-		if got := w.reason(0); w.submits != 0 || !strings.Contains(got, "segment t-0 [0, 1)") {
-			t.Errorf("%d submits, reason %q", w.submits, got)
+		if got := w.reason(0); w.submitted() != 0 || !strings.Contains(got, "segment t-0 [0, 1)") {
+			t.Errorf("%d submits, reason %q", w.submitted(), got)
 		}
 	})
 }
@@ -140,8 +140,8 @@ func TestUploadsAreRepeatedUnderNewNames(t *testing.T) {
 		w.listed(part(0), w.rolled(0, 0, 1), nil)
 		w.pass(time.Minute)
 		w.want(0, 1, "v0")
-		if len(w.opened) != 1 || len(w.memory.Keys()) != 2 {
-			t.Errorf("%d conversions, objects %v: want the orphan of the lost reply and the file", len(w.opened), w.memory.Keys())
+		if w.opens() != 1 || len(w.memory.Keys()) != 2 {
+			t.Errorf("%d conversions, objects %v: want the orphan of the lost reply and the file", w.opens(), w.memory.Keys())
 		}
 		left, err := os.ReadDir(w.in.cfg.ScratchDir)
 		if err != nil || len(left) != 0 {

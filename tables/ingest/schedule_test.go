@@ -88,12 +88,12 @@ func TestFailuresBackOffAndKeepTheReason(t *testing.T) {
 			tries int
 		}{{1500 * time.Millisecond, 1}, {time.Second, 2}, {2 * time.Second, 3}, {4 * time.Second, 4}} {
 			w.pass(k.after)
-			if n := len(w.opened); n != k.tries {
+			if n := w.opens(); n != k.tries {
 				t.Errorf("%d tries, want %d", n, k.tries)
 			}
 		}
 		w.pass(time.Hour)
-		if n := len(w.opened); n < 60 || n > 75 || !strings.Contains(w.reason(0), "store is away") {
+		if n := w.opens(); n < 60 || n > 75 || !strings.Contains(w.reason(0), "store is away") {
 			t.Errorf("%d tries in an hour, reason %q", n, w.reason(0))
 		}
 		w.mu.Lock()
@@ -136,8 +136,8 @@ func TestAfterAConflictTheRangeIsCutAgain(t *testing.T) {
 		w.listed(part(0), segments, nil)
 		w.pass(10 * time.Second)
 		w.want(0, 3, "v2")
-		if w.submits != 2 {
-			t.Errorf("%d submits", w.submits)
+		if w.submitted() != 2 {
+			t.Errorf("%d submits", w.submitted())
 		}
 	})
 }
@@ -149,16 +149,16 @@ func TestAConvertedRangeIsKeptUntilItIsSubmitted(t *testing.T) {
 		w.answer = func(catalog.Offer) (bool, error) { return false, status.Errorf(status.Transient, "catalog is away") }
 		w.listed(part(0), w.rolled(0, 0, 1), nil)
 		w.pass(10 * time.Minute)
-		if w.submits < 8 || len(w.opened) != 1 || len(w.memory.Keys()) != 1 {
-			t.Errorf("%d submits, %d conversions, objects %v", w.submits, len(w.opened), w.memory.Keys())
+		if w.submitted() < 8 || w.opens() != 1 || len(w.memory.Keys()) != 1 {
+			t.Errorf("%d submits, %d conversions, objects %v", w.submitted(), w.opens(), w.memory.Keys())
 		}
 		w.mu.Lock()
 		w.answer = nil
 		w.mu.Unlock()
 		w.pass(2 * time.Minute)
 		w.want(0, 1, "v0")
-		if len(w.opened) != 1 {
-			t.Errorf("%d conversions", len(w.opened))
+		if w.opens() != 1 {
+			t.Errorf("%d conversions", w.opens())
 		}
 	})
 }
@@ -183,8 +183,8 @@ func TestAKeptRangeIsDroppedWhenItDoesNotFitAnyMore(t *testing.T) {
 			w.mu.Unlock()
 			change(w)
 			w.pass(2 * time.Minute)
-			if next := w.ledger.Progress(0).Next; next != 2 || len(w.accepted) != 1 || len(w.opened) < 3 {
-				t.Errorf("%s: next %d, %d commits, %d opened", name, next, len(w.accepted), len(w.opened))
+			if next := w.ledger.Progress(0).Next; next != 2 || w.taken() != 1 || w.opens() < 3 {
+				t.Errorf("%s: next %d, %d commits, %d opened", name, next, w.taken(), w.opens())
 			}
 		})
 	}
@@ -197,14 +197,14 @@ func TestALateLedgerAfterACommit(t *testing.T) {
 		w.silent = true
 		w.listed(part(0), w.rolled(0, 0, 2), nil)
 		w.pass(5 * time.Second)
-		if len(w.accepted) != 1 {
-			t.Fatalf("%d commits", len(w.accepted))
+		if w.taken() != 1 {
+			t.Fatalf("%d commits", w.taken())
 		}
 		w.publish()
 		w.pass(time.Minute)
 		w.want(0, 2, "v0", "v1")
-		if w.submits != 1 {
-			t.Errorf("%d submits", w.submits)
+		if w.submitted() != 1 {
+			t.Errorf("%d submits", w.submitted())
 		}
 	})
 }
@@ -255,8 +255,8 @@ func TestWhatWaitedForASlotIsLookedAtAgain(t *testing.T) {
 		close(w.gate)
 		w.pass(10 * time.Second)
 		w.want(waiting[0], 2, "v0", "later")
-		if n := w.ledger.Progress(waiting[1]).Next; n != 0 || len(w.accepted) != 3 {
-			t.Errorf("a partition that is not led any more came to %d; %d commits", n, len(w.accepted))
+		if n := w.ledger.Progress(waiting[1]).Next; n != 0 || w.taken() != 3 {
+			t.Errorf("a partition that is not led any more came to %d; %d commits", n, w.taken())
 		}
 	})
 }
@@ -298,8 +298,9 @@ func TestNoSchedulesLoseOrRepeatRows(t *testing.T) {
 			defer w.close()
 			random := rand.New(rand.NewPCG(seed, 1))
 			segments := w.rolled(0, 0, 30)
+			faults := rand.New(rand.NewPCG(seed, 2))
 			w.answer = func(catalog.Offer) (bool, error) {
-				switch random.IntN(4) {
+				switch faults.IntN(4) {
 				case 0:
 					return false, status.Errorf(status.Transient, "away")
 				case 1:
