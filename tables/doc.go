@@ -16,5 +16,5 @@
 //
 // # Entry points
 //
-// [Definition], [ParseDefinition], [Open], [Tables.Leadership], [Tables.Facts], [Tables.Held].
+// [Definition], [ParseDefinition], [Open], [Tables.Facts], [Tables.Leadership], [Tables.Published], [Tables.Held].
 package tables

@@ -125,10 +125,13 @@ func (t *Tables) bringLed(ctx context.Context, e *entry, seen entry) (state, rea
 		t.stop(e)
 		return Refused, reason, nil
 	}
-	if seen.live == d.Pipeline {
-		err = t.reloadFor(ctx, e, seen)
-	} else {
+	switch {
+	case seen.live != d.Pipeline:
 		err = t.goLive(ctx, e, d, info)
+	case t.deps.Commits.Paused(e.id) != "":
+		err = t.reload(ctx, e) // a load finds out whether the reason is still there
+	default:
+		err = t.reloadFor(ctx, e, seen)
 	}
 	switch paused := t.deps.Commits.Paused(e.id); {
 	case paused != "":

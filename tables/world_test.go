@@ -49,13 +49,14 @@ type catalogFake struct {
 	starts  map[catalog.TopicID]map[int32]int64
 	loads   map[catalog.TopicID]int // calls of Ledger
 	paused  map[catalog.TopicID]string
-	fail    error // of every call
+	healed  map[catalog.TopicID]bool // the next load finds that nothing pauses
+	fail    error                    // of every call
 	uuid    byte
 }
 
 func newCatalogFake() *catalogFake {
 	return &catalogFake{created: map[catalog.TopicID]string{}, dropped: map[catalog.TopicID]int{}, ledgers: map[catalog.TopicID]catalog.Ledger{},
-		starts: map[catalog.TopicID]map[int32]int64{}, loads: map[catalog.TopicID]int{}, paused: map[catalog.TopicID]string{}}
+		starts: map[catalog.TopicID]map[int32]int64{}, loads: map[catalog.TopicID]int{}, paused: map[catalog.TopicID]string{}, healed: map[catalog.TopicID]bool{}}
 }
 
 func (c *catalogFake) Create(_ context.Context, claim catalog.Claim, d Definition, main, quarantine []schema.Field) (Group, error) {
@@ -121,6 +122,9 @@ func (c *catalogFake) Ledger(_ context.Context, claim catalog.Claim) (catalog.Le
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.loads[claim.TopicID]++
+	if c.healed[claim.TopicID] {
+		delete(c.paused, claim.TopicID)
+	}
 	if c.fail != nil {
 		return catalog.Ledger{}, c.fail
 	}

@@ -164,13 +164,14 @@ func (i *Instance) Facts(req dispatch.FactsRequest) {
 // Wanted are the partitions whose segment lists should be read.
 func (i *Instance) Wanted() []dispatch.TopicPartition {
 	var out []dispatch.TopicPartition
-	for _, p := range i.ingest.Wanted() {
-		out = append(out, dispatch.TopicPartition{TopicID: p.TopicID, Topic: p.Topic, Partition: p.Partition})
+	for _, w := range i.ingest.Wanted() {
+		p := w.Partition
+		out = append(out, dispatch.TopicPartition{TopicID: p.TopicID, Topic: p.Topic, Partition: p.Partition, From: w.From})
 	}
 	return out
 }
 
-// Segments takes a partition's list.
+// Segments takes a partition's list, or a part of it.
 func (i *Instance) Segments(req dispatch.SegmentsRequest) {
 	var err error
 	if req.Error != "" {
@@ -180,7 +181,7 @@ func (i *Instance) Segments(req dispatch.SegmentsRequest) {
 	for n, s := range req.Segments {
 		list[n] = ingestSegment(segment(s))
 	}
-	i.ingest.Listed(partition(req.Partition), list, err)
+	i.ingest.Listed(partition(req.Partition), ingest.List{From: req.Partition.From, Segments: list, More: req.More}, err)
 }
 
 func (i *Instance) wantsHold(topicID [16]byte) (uint64, bool) { return i.tables.WantsHold(topicID) }
