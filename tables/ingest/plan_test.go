@@ -12,6 +12,8 @@ func seg(base, end int64, epoch int32, id byte) Segment {
 	return Segment{ID: [16]byte{id}, Base: base, End: end, Size: 100, Epochs: []kafkalog.EpochStart{{Epoch: epoch, Start: base}}}
 }
 
+func unlisted(s Segment) Segment { s.unlisted = true; return s }
+
 func TestCut(t *testing.T) {
 	cases := []struct {
 		name     string
@@ -27,6 +29,7 @@ func TestCut(t *testing.T) {
 		{"stops at a hole", 0, []Segment{seg(0, 10, 1, 1), seg(11, 20, 1, 2)}, []byte{1}, Gap{}},
 		{"gap at next", 5, []Segment{seg(0, 5, 1, 1), seg(9, 20, 1, 2)}, nil, Gap{5, 9}},
 		{"newer epoch wins", 0, []Segment{seg(0, 12, 1, 1), seg(0, 10, 2, 2)}, []byte{2, 1}, Gap{}},
+		{"listed wins", 0, []Segment{unlisted(seg(0, 12, 3, 1)), seg(0, 10, 2, 2)}, []byte{2, 1}, Gap{}},
 		{"overlap after a leadership change", 0, []Segment{seg(0, 10, 1, 1), seg(5, 20, 2, 2)}, []byte{1, 2}, Gap{}},
 	}
 	for _, c := range cases {
