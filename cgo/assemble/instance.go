@@ -15,6 +15,7 @@ import (
 	"tidemark/cgo/dispatch"
 	"tidemark/internal/kafkaclient"
 	"tidemark/internal/listener"
+	"tidemark/internal/objectstore"
 	"tidemark/internal/status"
 	"tidemark/internal/telemetry"
 	"tidemark/remotestorage"
@@ -29,6 +30,7 @@ const closeTime = 5 * time.Second
 type Instance struct {
 	log         *slog.Logger
 	metrics     *telemetry.Set
+	store       *watched
 	storage     *remotestorage.Manager
 	ingest      *ingest.Ingest
 	tables      *tables.Tables
@@ -52,12 +54,13 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err != nil {
 		return nil, err
 	}
-	store := instrumented(raw, set)
+	seen := watch(objectstore.Instrument(raw, set), c.where(), log)
+	store := objectstore.Retrying(seen, retry)
 	cat, err := openCatalog(c, store, log)
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{log: log, metrics: set}
+	i := &Instance{log: log, metrics: set, store: seen}
 	i.logDir.Store("")
 	i.storage, err = remotestorage.New(c.Storage, store, remotestorage.Deps{
 		Log: log, Metrics: set, Sink: sink{i}, Holds: holds{i}, Wanted: i.wantsHold, LogDirs: i.logDirs, Version: req.Version,
@@ -76,6 +79,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err := i.listen(c, cat); err != nil {
 		return nil, errors.Join(err, i.Close(ctx))
 	}
+	seen.look()
 	log.Info("plugin.open", "version", req.Version, "node", req.NodeID, "kafka", req.KafkaVersion, "java", req.JavaVersion, "config", effective(&c))
 	return i, nil
 }
@@ -128,6 +132,7 @@ func (i *Instance) Close(ctx context.Context) error {
 	if i.coordinator != nil {
 		ended = i.coordinator.Close(closeTime) && ended
 	}
+	ended = i.store.close(closeTime) && ended
 	i.storage.Close(ctx)
 	if !ended {
 		return status.Errorf(status.Transient, "some work of the plugin has not ended in time; it is found again at the next start")

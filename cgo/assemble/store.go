@@ -12,7 +12,6 @@ import (
 	"tidemark/internal/objectstore"
 	"tidemark/internal/objectstore/s3"
 	"tidemark/internal/status"
-	"tidemark/internal/telemetry"
 )
 
 // retry is how patiently idempotent calls to the store are repeated within their caller's deadline.
@@ -23,7 +22,7 @@ var retry = budget.Retry{Attempts: 5, Base: 200 * time.Millisecond, Max: 5 * tim
 func openStore(ctx context.Context, c Config, log *slog.Logger) (objectstore.Store, error) {
 	switch c.Store.Type {
 	case StoreFile:
-		return openLate("file://"+c.Store.Path, log, func() (objectstore.Store, error) {
+		return openLate("file://"+c.Store.Path, func() (objectstore.Store, error) {
 			return objectstore.OpenFile(c.Store.Path, objectstore.FileOptions{})
 		})
 	case StoreS3:
@@ -63,24 +62,27 @@ func OpenStore(ctx context.Context, properties map[string]string, log *slog.Logg
 	return store, catalog, err
 }
 
-// late is a store that is opened when it is first used, if it could not be opened at the start. It says so once.
+// late is a store that is opened when it is first used, if it could not be opened at the start.
 type late struct {
 	name string
-	log  *slog.Logger
 	open func() (objectstore.Store, error)
 
 	mu      sync.Mutex
 	store   objectstore.Store
-	said    bool
 	nextTry time.Time
 	lastErr error
 }
 
-func openLate(name string, log *slog.Logger, open func() (objectstore.Store, error)) (objectstore.Store, error) {
-	l := &late{name: name, log: log, open: open}
-	_, err := l.get()
-	if status.Is(err, status.Unsupported) || status.Is(err, status.Invalid) {
+func openLate(name string, open func() (objectstore.Store, error)) (objectstore.Store, error) {
+	l := &late{name: name, open: open}
+	s, err := open()
+	switch status.Of(err) {
+	case status.OK:
+		l.store = s
+	case status.Unsupported, status.Invalid:
 		return nil, err
+	default:
+		l.failed(err)
 	}
 	return l, nil
 }
@@ -99,19 +101,15 @@ func (l *late) get() (objectstore.Store, error) {
 	}
 	s, err := l.open()
 	if err != nil {
-		l.nextTry, l.lastErr = time.Now().Add(reopenAfter), err
-		if !l.said {
-			l.said = true
-			l.log.Error("store.unreachable", "store", l.name, "error", err.Error(), "effect", "local data is served; tiering waits and goes on by itself")
-		}
+		l.failed(err)
 		return nil, err
-	}
-	if l.said {
-		l.log.Info("store.reachable", "store", l.name)
 	}
 	l.store = s
 	return s, nil
 }
+
+// failed notes an attempt to open the store. l.mu is held, or l is new.
+func (l *late) failed(err error) { l.nextTry, l.lastErr = time.Now().Add(reopenAfter), err }
 
 // Get opens the store if need be, as the other methods do.
 func (l *late) Get(ctx context.Context, key string, limit int64) ([]byte, objectstore.Info, error) {
@@ -176,7 +174,13 @@ func (l *late) Key(uri string) (string, bool) {
 	return "", false
 }
 
-// instrumented is a store as product code uses it: counted, and idempotent calls repeated.
-func instrumented(store objectstore.Store, set *telemetry.Set) objectstore.Store {
-	return objectstore.Retrying(objectstore.Instrument(store, set), retry)
+// where is the store in words.
+func (c *Config) where() string {
+	if c.Store.Type == StoreFile {
+		return "file://" + c.Store.Path
+	}
+	if c.S3.Endpoint == "" {
+		return "s3://" + c.S3.Bucket
+	}
+	return "s3://" + c.S3.Bucket + " at " + c.S3.Endpoint
 }
