@@ -40,8 +40,9 @@ const crashPartitions = 2
 func newCrashes(t *testing.T, version string) *crashes {
 	t.Helper()
 	// Small pauses make the broker do something worth interrupting all the time.
-	w := start(t, cluster.Options{Version: version, Tables: true, LogDirs: 2, Properties: map[string]string{
+	w := start(t, cluster.Options{Version: version, Tables: true, LogDirs: 2, JVMArgs: quick, Properties: map[string]string{
 		"rsm.config.tables.linger.ms": "200", "rsm.config.tables.list.interval.ms": "5000", "remote.log.manager.task.interval.ms": "500",
+		"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500", // a restart waits until the old session has ended
 	}})
 	c := &crashes{world: w, topic: "crashing", seed: rand.New(rand.NewPCG(1, 2))}
 	w.topic(c.topic, crashPartitions, nil)
@@ -107,7 +108,7 @@ func (c *crashes) event(name string) func() bool {
 // killAt kills the broker as soon as the moment has come.
 func (c *crashes) killAt(m moment) {
 	c.Helper()
-	come := m.arm()
+	armed, come := time.Now(), m.arm()
 	deadline := time.Now().Add(90 * time.Second)
 	for !come() {
 		if time.Now().After(deadline) {
@@ -117,10 +118,12 @@ func (c *crashes) killAt(m moment) {
 	}
 	c.cluster.Nodes[0].Kill()
 	c.did = append(c.did, m.name)
+	c.took("killed "+m.name, armed)
 }
 
 func (c *crashes) startAgain() {
 	c.Helper()
+	defer c.took("serves again", time.Now())
 	if err := c.cluster.Nodes[0].Start(c.ctx); err != nil {
 		c.Fatalf("after %q: %v", c.did[len(c.did)-1], err)
 	}

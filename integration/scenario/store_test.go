@@ -3,8 +3,10 @@ package scenario
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -68,15 +70,19 @@ func TestFileStoreDown(t *testing.T) {
 
 // TestS3Down is the same with a server.
 func TestS3Down(t *testing.T) {
-	w, server := startS3(t, "4.4.0")
+	w, server := prepareS3(t, "4.4.0")
+	if err := w.cluster.StartAll(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer w.saidOnce()
 	w.storeDown(outage{
 		down: func() error { server.Stop(); return nil },
 		up:   func() error { return server.Restart(w.ctx) },
 	})
 }
 
-// startS3 starts a broker on an S3 server.
-func startS3(t *testing.T, version string) (*world, *objectserver.Server) {
+// prepareS3 lays out a broker on an S3 server.
+func prepareS3(t *testing.T, version string) (*world, *objectserver.Server) {
 	t.Helper()
 	server, err := objectserver.Start(t.Context(), t.TempDir())
 	if err != nil {
@@ -88,7 +94,7 @@ func startS3(t *testing.T, version string) (*world, *objectserver.Server) {
 		"s3.path.style": "true", "s3.credentials": "static", "s3.access.key": server.AccessKey, "s3.secret.key": server.SecretKey} {
 		properties["rsm.config.store."+k] = v
 	}
-	w := start(t, cluster.Options{Version: version, Tables: true, Properties: properties})
+	w := prepare(t, cluster.Options{Version: version, Tables: true, JVMArgs: quick, Properties: properties})
 	w.s3 = server
 	return w, server
 }
@@ -135,13 +141,29 @@ func (w *world) storeDown(store outage) {
 
 // TestStoreUnreachableAtStart: the broker starts, says so once, serves, and goes on by itself when the store is there.
 func TestStoreUnreachableAtStart(t *testing.T) {
-	w := prepare(t, cluster.Options{Version: "4.4.0", Tables: true, Properties: map[string]string{}})
-	// The store's directory is on a volume that is not mounted: a file lies where it would be.
-	if err := os.WriteFile(w.storeDir(), nil, 0o644); err != nil {
+	w := prepare(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
+	if err := os.Mkdir(w.storeDir(), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	// A file system without room for a file.
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "nr_inodes=1", "tmpfs", w.storeDir()).CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED: mount needs more rights than this process has: %v %s", err, out)
+	}
+	unmount := sync.OnceValue(func() error { return exec.Command("umount", w.storeDir()).Run() })
+	defer func() { _ = unmount() }()
+	w.lateStore(unmount)
+}
+
+// TestS3UnreachableAtStart is the same with a server.
+func TestS3UnreachableAtStart(t *testing.T) {
+	w, server := prepareS3(t, "4.4.0")
+	server.Stop()
+	w.lateStore(func() error { return server.Restart(w.ctx) })
+}
+
+func (w *world) lateStore(up func() error) {
 	if err := w.cluster.StartAll(w.ctx); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	const topic = "early"
 	s, cl := newSeeded(6), w.client()
@@ -150,19 +172,25 @@ func TestStoreUnreachableAtStart(t *testing.T) {
 	w.inLog(w.consume(topic), all)
 	w.awaitLog(0, "store.unreachable", time.Minute)
 	w.awaitLog(0, "Error occurred while copying log segments", time.Minute)
-	if err := os.Remove(w.storeDir()); err != nil {
-		t.Fatal(err)
+	if err := up(); err != nil {
+		w.Fatal(err)
 	}
 	w.createTable(topic)
 	w.tierAll(topic)
 	w.covered(topic)
 	w.sameRows(w.rows(topic, rawValue), all)
 	w.inLog(w.consume(topic), all)
-	log := w.cluster.Nodes[0].Log()
-	if n := strings.Count(log, "store.unreachable"); n != 1 || !strings.Contains(log, "store.reachable") {
-		t.Errorf("store.unreachable was logged %d times (once is wanted), store.reachable: %v", n, strings.Contains(log, "store.reachable"))
-	}
+	w.saidOnce()
 	w.done("the broker started without its store, said so once, served, and tiered %d records when it was there", len(all))
+}
+
+// saidOnce fails unless the broker has said once that the store is down and once that it is back.
+func (w *world) saidOnce() {
+	w.Helper()
+	log := w.cluster.Nodes[0].Log()
+	if down, up := strings.Count(log, "store.unreachable"), strings.Count(log, "store.reachable"); down != 1 || up != 1 {
+		w.Errorf("store.unreachable was logged %d times and store.reachable %d times; once each is wanted", down, up)
+	}
 }
 
 // flip changes one byte of a file; the function it returns changes it back.
@@ -309,7 +337,7 @@ func (w *world) damagedTable(topic, id string) {
 		name string
 		at   int
 	}{
-		{newest(filepath.Join(main, "data", "*", "*", "*.parquet")), -30},
+		{newest(filepath.Join(main, "data", "*", "*", "*.parquet")), -6},
 		{newest(filepath.Join(main, "metadata", "*.metadata.json*")), 10},
 		{newest(filepath.Join(main, "metadata", "snap-*.avro")), 20},
 		{newest(filepath.Join(main, "metadata", "*-m*.avro")), 20},

@@ -139,7 +139,7 @@ func (w *world) done(format string, args ...any) {
 
 func (w *world) client(opts ...kgo.Opt) *kgo.Client {
 	w.Helper()
-	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.cluster.Bootstrap()), kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)...)
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(strings.Split(w.cluster.Bootstrap(), ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)...)
 	if err != nil {
 		w.Fatal(err)
 	}
