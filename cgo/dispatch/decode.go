@@ -153,6 +153,7 @@ func (r *reader) partition(t *wire.TopicPartition) TopicPartition {
 		TopicID:   r.uuid("topic_id", t.TopicId(nil)),
 		Topic:     r.topicName("topic", t.Topic()),
 		Partition: int32(r.atLeast("partition", int64(t.Partition()), 0)),
+		From:      r.atLeast("from", t.From(), 0),
 	}
 }
 

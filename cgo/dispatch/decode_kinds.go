@@ -168,7 +168,7 @@ func decodeSegments(frame []byte) (req SegmentsRequest, err error) {
 		return req, r.err
 	}
 	req.Partition = r.partition(t)
-	req.Error = r.text("error", m.Error(), maxText)
+	req.Error, req.More = r.text("error", m.Error(), maxText), m.More()
 	n := r.count("segments", m.SegmentsLength(), maxSegments, 160)
 	req.Segments = make([]Segment, 0, n)
 	var s wire.SegmentRef

@@ -63,6 +63,7 @@ func buildPartition(b *builder, p TopicPartition) flatbuffers.UOffsetT {
 	wire.TopicPartitionAddTopicId(b, uuid(b, p.TopicID))
 	wire.TopicPartitionAddTopic(b, topic)
 	wire.TopicPartitionAddPartition(b, p.Partition)
+	wire.TopicPartitionAddFrom(b, p.From)
 	return wire.TopicPartitionEnd(b)
 }
 
@@ -205,6 +206,7 @@ func buildSegments(r SegmentsRequest) []byte {
 		wire.SegmentsRequestAddPartition(b, p)
 		wire.SegmentsRequestAddSegments(b, list)
 		wire.SegmentsRequestAddError(b, e)
+		wire.SegmentsRequestAddMore(b, r.More)
 		return wire.SegmentsRequestEnd(b)
 	})
 }
@@ -221,11 +223,12 @@ var (
 		LeaderEpochs: []byte("0\n1\n2 1000\n")}}
 	testStream     = StreamRequest{Segment: testSegment(), Kind: StreamSegment, Start: 17, End: -1, Deadline: time.Second, NextDeadline: 2 * time.Second}
 	testDelete     = DeleteRequest{Segment: testSegment(), Deadline: time.Second}
-	testPartition  = TopicPartition{testTopicID, "flights", 3}
-	testLeadership = LeadershipRequest{Leaders: []TopicPartition{testPartition, {testTopicID, "flights", 4}},
-		Followers: []TopicPartition{{testTopicID, "flights", 5}}, Stopped: []TopicPartition{}}
+	testPartition  = TopicPartition{TopicID: testTopicID, Topic: "flights", Partition: 3}
+	testLeadership = LeadershipRequest{Leaders: []TopicPartition{testPartition, {TopicID: testTopicID, Topic: "flights", Partition: 4}},
+		Followers: []TopicPartition{{TopicID: testTopicID, Topic: "flights", Partition: 5}}, Stopped: []TopicPartition{}}
 	testFacts    = FactsRequest{ClusterID: "abc", Bootstrap: "127.0.0.1:9092", SecurityProtocol: "PLAINTEXT", LogDir: "/d", Ready: true}
-	testSegments = SegmentsRequest{Partition: testPartition, Segments: []Segment{testSegment(), testSegment()}, Error: ""}
+	testSegments = SegmentsRequest{Partition: TopicPartition{TopicID: testTopicID, Topic: "flights", Partition: 3, From: 1000},
+		Segments: []Segment{testSegment(), testSegment()}, More: true}
 )
 
 type message struct {

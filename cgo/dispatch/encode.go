@@ -33,7 +33,7 @@ func EncodeError(err error) []byte {
 
 // encodeWanted is the framed WantedReply. What does not fit one message is left for the next poll.
 func encodeWanted(list []TopicPartition) []byte {
-	const fixed = 64 // one entry without its topic name
+	const fixed = 72 // one entry without its topic name
 	room := MaxPayload - 1024
 	b := flatbuffers.NewBuilder(1024)
 	offsets := make([]flatbuffers.UOffsetT, 0, len(list))
@@ -47,6 +47,7 @@ func encodeWanted(list []TopicPartition) []byte {
 			binary.BigEndian.Uint64(p.TopicID[:8]), binary.BigEndian.Uint64(p.TopicID[8:])))
 		wire.TopicPartitionAddTopic(b, topic)
 		wire.TopicPartitionAddPartition(b, p.Partition)
+		wire.TopicPartitionAddFrom(b, p.From)
 		offsets = append(offsets, wire.TopicPartitionEnd(b))
 	}
 	wire.WantedReplyStartPartitionsVector(b, len(offsets))

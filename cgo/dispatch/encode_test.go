@@ -24,7 +24,7 @@ func TestEncodeError(t *testing.T) {
 }
 
 func TestEncodeWanted(t *testing.T) {
-	list := []TopicPartition{testPartition, {testTopicID, "other", 0}}
+	list := []TopicPartition{testPartition, {TopicID: testTopicID, Topic: "other", From: 1 << 40}}
 	read := func(f []byte) *wire.WantedReply {
 		payload, err := framePayload(f, KindWantedList)
 		if err != nil {

@@ -34,6 +34,8 @@ type TopicPartition struct {
 	TopicID   [16]byte // as org.apache.kafka.common.Uuid, big-endian
 	Topic     string
 	Partition int32
+	// From is used where segment lists are asked for and answered: those that end below this offset are not wanted.
+	From int64
 }
 
 // Epoch is one entry of a segment's leader epochs.
@@ -121,11 +123,13 @@ type FactsRequest struct {
 	Ready            bool // remote log metadata is initialised
 }
 
-// SegmentsRequest is the complete list of a partition's finished segments, or why it could not be read.
+// SegmentsRequest lists a partition's finished segments that do not end below Partition.From, by base offset, or says why they
+// could not be read.
 type SegmentsRequest struct {
-	Partition TopicPartition
+	Partition TopicPartition // From as Wanted gave it
 	Segments  []Segment
-	Error     string // "" = the list is complete
+	Error     string // "" = the list is right
+	More      bool   // the list goes on after its last segment
 }
 
 // Instance is one configured plugin. Every method may be called from many threads at once, and none after Close
@@ -142,7 +146,7 @@ type Instance interface {
 	Leadership(req LeadershipRequest)
 	Facts(req FactsRequest)
 	Segments(req SegmentsRequest)
-	// Wanted are the partitions whose segment list should be read. It does no I/O.
+	// Wanted are the partitions whose segment list should be read, from their From on. It does no I/O.
 	Wanted() []TopicPartition
 	// Samples are all series of the instance, in any order.
 	Samples() ([]telemetry.Sample, error)

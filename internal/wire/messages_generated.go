@@ -1132,8 +1132,20 @@ func (rcv *TopicPartition) MutatePartition(n int32) bool {
 	return rcv._tab.MutateInt32Slot(8, n)
 }
 
+func (rcv *TopicPartition) From() int64 {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(10))
+	if o != 0 {
+		return rcv._tab.GetInt64(o + rcv._tab.Pos)
+	}
+	return 0
+}
+
+func (rcv *TopicPartition) MutateFrom(n int64) bool {
+	return rcv._tab.MutateInt64Slot(10, n)
+}
+
 func TopicPartitionStart(builder *flatbuffers.Builder) {
-	builder.StartObject(3)
+	builder.StartObject(4)
 }
 func TopicPartitionAddTopicId(builder *flatbuffers.Builder, topicId flatbuffers.UOffsetT) {
 	builder.PrependStructSlot(0, flatbuffers.UOffsetT(topicId), 0)
@@ -1143,6 +1155,9 @@ func TopicPartitionAddTopic(builder *flatbuffers.Builder, topic flatbuffers.UOff
 }
 func TopicPartitionAddPartition(builder *flatbuffers.Builder, partition int32) {
 	builder.PrependInt32Slot(2, partition, 0)
+}
+func TopicPartitionAddFrom(builder *flatbuffers.Builder, from int64) {
+	builder.PrependInt64Slot(3, from, 0)
 }
 func TopicPartitionEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
 	return builder.EndObject()
@@ -1570,8 +1585,20 @@ func (rcv *SegmentsRequest) Error() []byte {
 	return nil
 }
 
+func (rcv *SegmentsRequest) More() bool {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(10))
+	if o != 0 {
+		return rcv._tab.GetBool(o + rcv._tab.Pos)
+	}
+	return false
+}
+
+func (rcv *SegmentsRequest) MutateMore(n bool) bool {
+	return rcv._tab.MutateBoolSlot(10, n)
+}
+
 func SegmentsRequestStart(builder *flatbuffers.Builder) {
-	builder.StartObject(3)
+	builder.StartObject(4)
 }
 func SegmentsRequestAddPartition(builder *flatbuffers.Builder, partition flatbuffers.UOffsetT) {
 	builder.PrependUOffsetTSlot(0, flatbuffers.UOffsetT(partition), 0)
@@ -1584,6 +1611,9 @@ func SegmentsRequestStartSegmentsVector(builder *flatbuffers.Builder, numElems i
 }
 func SegmentsRequestAddError(builder *flatbuffers.Builder, error flatbuffers.UOffsetT) {
 	builder.PrependUOffsetTSlot(2, flatbuffers.UOffsetT(error), 0)
+}
+func SegmentsRequestAddMore(builder *flatbuffers.Builder, more bool) {
+	builder.PrependBoolSlot(3, more, false)
 }
 func SegmentsRequestEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
 	return builder.EndObject()

@@ -198,18 +198,18 @@ final class Instance {
     }
 
     /** The partitions whose remote segments Go wants to know. */
-    List<TopicIdPartition> wanted() throws RemoteStorageException {
+    List<Messages.Wanted> wanted() throws RemoteStorageException {
         byte[][] out = new byte[2][];
         require("asking for the wanted partitions", out, op -> transport.call(op, Messages.wanted(), out));
         return Messages.wantedPartitions(out[0]);
     }
 
-    /** Answers one wanted partition: all its segments, or why they could not be listed. */
-    void segments(TopicIdPartition partition, List<RemoteLogSegmentMetadata> segments, String error)
+    /** Answers for one wanted partition: its segments by base offset, or why they could not be listed. */
+    void segments(Messages.Wanted wanted, List<RemoteLogSegmentMetadata> segments, boolean more, String error)
             throws RemoteStorageException {
         byte[][] out = new byte[2][];
         require("sending the remote segments", out,
-                op -> transport.call(op, Messages.segments(partition, segments, error), out));
+                op -> transport.call(op, Messages.segments(wanted, segments, more, error), out));
     }
 
     /** {@code out[0]} is the schema as UTF-8 lines; the result is a {@link Status}. */

@@ -120,32 +120,33 @@ final class Messages {
         return Frame.finish(b, WantedRequest.createWantedRequest(b, false), Frame.WANTED);
     }
 
-    static ByteBuffer segments(TopicIdPartition partition, List<RemoteLogSegmentMetadata> segments, String error) {
+    /** {@code more}: the list goes on after its last segment. */
+    static ByteBuffer segments(Wanted wanted, List<RemoteLogSegmentMetadata> segments, boolean more, String error) {
         FlatBufferBuilder b = Frame.builder();
-        int topic = b.createString(partition.topic());
+        int topic = b.createString(wanted.partition().topic());
         List<Integer> refs = new ArrayList<>(segments.size());
         for (RemoteLogSegmentMetadata m : segments) {
             refs.add(segment(b, m, topic));
         }
         int all = SegmentsRequest.createSegmentsVector(b, ints(refs));
         int text = b.createString(error);
-        int of = partition(b, partition, topic);
-        return Frame.finish(b, SegmentsRequest.createSegmentsRequest(b, of, all, text), Frame.SEGMENTS);
+        int of = partition(b, wanted.partition(), topic, wanted.from());
+        return Frame.finish(b, SegmentsRequest.createSegmentsRequest(b, of, all, text, more), Frame.SEGMENTS);
     }
 
     /** The partitions of a {@link Frame#WANTED_REPLY}. */
-    static List<TopicIdPartition> wantedPartitions(byte[] reply) {
+    static List<Wanted> wantedPartitions(byte[] reply) {
         ByteBuffer payload = Frame.payload(reply, Frame.WANTED_REPLY);
         if (payload == null) {
             throw new IllegalStateException("the native library answered with a damaged message");
         }
         WantedReply wanted = WantedReply.getRootAsWantedReply(payload);
-        List<TopicIdPartition> out = new ArrayList<>();
+        List<Wanted> out = new ArrayList<>();
         for (int i = 0; i < wanted.partitionsLength(); i++) {
             TopicPartition p = wanted.partitions(i);
             org.apache.kafka.common.Uuid id =
                     new org.apache.kafka.common.Uuid(p.topicId().msb(), p.topicId().lsb());
-            out.add(new TopicIdPartition(id, p.partition(), p.topic()));
+            out.add(new Wanted(new TopicIdPartition(id, p.partition(), p.topic()), p.from()));
         }
         return out;
     }
@@ -180,16 +181,17 @@ final class Messages {
     private static int[] partitions(FlatBufferBuilder b, Collection<TopicIdPartition> all) {
         List<Integer> out = new ArrayList<>(all.size());
         for (TopicIdPartition p : all) {
-            out.add(partition(b, p, b.createSharedString(p.topic())));
+            out.add(partition(b, p, b.createSharedString(p.topic()), 0));
         }
         return ints(out);
     }
 
-    private static int partition(FlatBufferBuilder b, TopicIdPartition p, int topic) {
+    private static int partition(FlatBufferBuilder b, TopicIdPartition p, int topic, long from) {
         TopicPartition.startTopicPartition(b);
         TopicPartition.addTopicId(b, uuid(b, p.topicId()));
         TopicPartition.addTopic(b, topic);
         TopicPartition.addPartition(b, p.partition());
+        TopicPartition.addFrom(b, from);
         return TopicPartition.endTopicPartition(b);
     }
 
@@ -199,6 +201,10 @@ final class Messages {
 
     private static int[] ints(List<Integer> list) {
         return list.stream().mapToInt(Integer::intValue).toArray();
+    }
+
+    /** A partition whose segments Go wants to know, except those that end below {@code from}. */
+    record Wanted(TopicIdPartition partition, long from) {
     }
 
     /** What the metadata manager knows of the broker. Empty strings are unknown. */

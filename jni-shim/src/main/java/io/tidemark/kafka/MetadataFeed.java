@@ -2,6 +2,7 @@ package io.tidemark.kafka;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -35,6 +36,7 @@ final class MetadataFeed implements Runnable {
     private static final long JOIN_MS = 5_000;
     private static final int ALONE_TICKS = 60;
     private static final int PARTITIONS_PER_MESSAGE = 2_000;
+    private static final int SEGMENTS_PER_MESSAGE = 1_000; // well below what a message holds
 
     private final int nodeId;
     private final Messages.Facts broker; // ready is false here
@@ -148,8 +150,8 @@ final class MetadataFeed implements Runnable {
         }
         sendFacts(instance);
         sendLeadership(instance);
-        for (TopicIdPartition partition : instance.wanted()) {
-            answer(instance, partition);
+        for (Messages.Wanted wanted : instance.wanted()) {
+            answer(instance, wanted);
         }
     }
 
@@ -213,35 +215,45 @@ final class MetadataFeed implements Runnable {
         return out;
     }
 
-    private void answer(Instance instance, TopicIdPartition partition) throws RemoteStorageException {
-        List<RemoteLogSegmentMetadata> segments = new ArrayList<>();
+    private void answer(Instance instance, Messages.Wanted wanted) throws RemoteStorageException {
+        List<RemoteLogSegmentMetadata> segments = List.of();
         String error = "";
         try {
-            if (source.isReady(partition)) {
-                collect(partition, segments);
+            if (source.isReady(wanted.partition())) {
+                segments = collect(wanted);
             } else {
                 // A list taken now could lack segments, and looks like a whole one.
                 error = "the remote log metadata of the partition is not read yet";
             }
         } catch (RemoteStorageException | RuntimeException e) {
-            segments.clear();
             error = e.toString();
         }
-        try {
-            instance.segments(partition, segments, error);
-        } catch (Frame.MessageTooLarge e) {
-            instance.segments(partition, List.of(), segments.size() + " remote segments are more than a message holds");
+        int n = Math.min(segments.size(), SEGMENTS_PER_MESSAGE);
+        while (true) {
+            try {
+                instance.segments(wanted, segments.subList(0, n), n < segments.size(), error);
+                return;
+            } catch (Frame.MessageTooLarge e) {
+                if (n <= 1) {
+                    instance.segments(wanted, List.of(), false, "a remote segment has more leader epochs than a message holds");
+                    return;
+                }
+                n /= 2;
+            }
         }
     }
 
-    private void collect(TopicIdPartition partition, List<RemoteLogSegmentMetadata> into)
-            throws RemoteStorageException {
-        Iterator<RemoteLogSegmentMetadata> all = source.list(partition);
+    /** The finished segments that do not end below what is wanted, by start offset. */
+    private List<RemoteLogSegmentMetadata> collect(Messages.Wanted wanted) throws RemoteStorageException {
+        List<RemoteLogSegmentMetadata> found = new ArrayList<>();
+        Iterator<RemoteLogSegmentMetadata> all = source.list(wanted.partition());
         while (all.hasNext()) {
             RemoteLogSegmentMetadata segment = all.next();
-            if (segment.state() == RemoteLogSegmentState.COPY_SEGMENT_FINISHED) {
-                into.add(segment);
+            if (segment.state() == RemoteLogSegmentState.COPY_SEGMENT_FINISHED && segment.endOffset() >= wanted.from()) {
+                found.add(segment);
             }
         }
+        found.sort(Comparator.comparingLong(RemoteLogSegmentMetadata::startOffset));
+        return found;
     }
 }

@@ -42,7 +42,7 @@ class FrameTest {
         all.put("leadership", () -> Messages.leadership(List.of(Samples.PARTITION), List.of(), List.of()));
         all.put("facts", () -> Messages.facts(new Messages.Facts("c", "127.0.0.1:9092", "PLAINTEXT", "/d", true)));
         all.put("wanted", Messages::wanted);
-        all.put("segments", () -> Messages.segments(Samples.PARTITION, List.of(Samples.segment()), ""));
+        all.put("segments", () -> Messages.segments(Samples.WANTED, List.of(Samples.segment()), true, ""));
         return all;
     }
 
@@ -85,8 +85,8 @@ class FrameTest {
     void aMessageTooLargeIsRefusedAndTheBuilderStaysUsable() {
         RemoteLogSegmentMetadata segment = Samples.segment();
         List<RemoteLogSegmentMetadata> many = java.util.Collections.nCopies(20_000, segment);
-        assertThrows(Frame.MessageTooLarge.class, () -> Messages.segments(Samples.PARTITION, many, ""));
-        ByteBuffer frame = Messages.segments(Samples.PARTITION, List.of(segment), "");
+        assertThrows(Frame.MessageTooLarge.class, () -> Messages.segments(Samples.WANTED, many, false, ""));
+        ByteBuffer frame = Messages.segments(Samples.WANTED, List.of(segment), false, "");
         assertNotNull(Frame.payload(bytes(frame), Frame.SEGMENTS));
     }
 
@@ -96,10 +96,12 @@ class FrameTest {
         for (int i = 0; i < 2_000; i++) {
             many.add(Samples.segment(i * 100L, RemoteLogSegmentState.COPY_SEGMENT_FINISHED));
         }
-        byte[] frame = bytes(Messages.segments(Samples.PARTITION, many, "why"));
+        byte[] frame = bytes(Messages.segments(Samples.WANTED, many, true, "why"));
         SegmentsRequest got = SegmentsRequest.getRootAsSegmentsRequest(Frame.payload(frame, Frame.SEGMENTS));
         assertEquals(2_000, got.segmentsLength());
         assertEquals("why", got.error());
+        assertTrue(got.more());
+        assertEquals(1000, got.partition().from());
         assertEquals("flights", got.segments(1999).topic());
         assertEquals(199_900, got.segments(1999).baseOffset());
         assertEquals(199_999, got.segments(1999).endOffset());

@@ -13,9 +13,11 @@ import io.tidemark.kafka.wire.WantedReply;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
@@ -31,6 +33,8 @@ class MetadataFeedTest {
     private static final class Go extends FakeTransport {
         final List<String> heard = Collections.synchronizedList(new ArrayList<>());
         final AtomicBoolean wants = new AtomicBoolean();
+        volatile long from;
+        volatile List<Long> bases = List.of(); // of the last list
 
         @Override
         public int leadership(long instance, ByteBuffer request, byte[][] out) {
@@ -49,17 +53,23 @@ class MetadataFeedTest {
                     heard.add("facts " + f.clusterId() + " " + f.bootstrap() + " " + f.ready());
                     return Status.OK;
                 case Frame.WANTED:
-                    out[0] = wantedReply(wants.getAndSet(false));
+                    out[0] = wantedReply(wants.getAndSet(false), from);
                     return Status.OK;
                 default:
                     SegmentsRequest s =
                             SegmentsRequest.getRootAsSegmentsRequest(Frame.payload(frame, Frame.SEGMENTS));
-                    heard.add("segments " + s.segmentsLength() + " " + s.error());
+                    List<Long> got = new ArrayList<>();
+                    for (int i = 0; i < s.segmentsLength(); i++) {
+                        got.add(s.segments(i).baseOffset());
+                    }
+                    bases = got;
+                    heard.add("segments " + s.segmentsLength() + (s.more() ? " and more" : "") + " from "
+                            + s.partition().from() + " " + s.error());
                     return Status.OK;
             }
         }
 
-        private static byte[] wantedReply(boolean one) {
+        private static byte[] wantedReply(boolean one, long from) {
             FlatBufferBuilder b = new FlatBufferBuilder(1024);
             int topic = b.createString("flights");
             int[] all = {};
@@ -70,6 +80,7 @@ class MetadataFeedTest {
                         Samples.PARTITION.topicId().getLeastSignificantBits()));
                 TopicPartition.addTopic(b, topic);
                 TopicPartition.addPartition(b, 3);
+                TopicPartition.addFrom(b, from);
                 all = new int[] {TopicPartition.endTopicPartition(b)};
             }
             int vector = WantedReply.createPartitionsVector(b, all);
@@ -80,6 +91,10 @@ class MetadataFeedTest {
     private static final class Source implements MetadataFeed.Source {
         volatile boolean ready;
         volatile RemoteStorageException failure;
+        volatile List<RemoteLogSegmentMetadata> segments =
+                List.of(Samples.segment(0, RemoteLogSegmentState.COPY_SEGMENT_FINISHED),
+                        Samples.segment(100, RemoteLogSegmentState.COPY_SEGMENT_STARTED),
+                        Samples.segment(200, RemoteLogSegmentState.DELETE_SEGMENT_STARTED));
 
         @Override
         public boolean isReady(TopicIdPartition partition) {
@@ -91,9 +106,7 @@ class MetadataFeedTest {
             if (failure != null) {
                 throw failure;
             }
-            return List.of(Samples.segment(0, RemoteLogSegmentState.COPY_SEGMENT_FINISHED),
-                    Samples.segment(100, RemoteLogSegmentState.COPY_SEGMENT_STARTED),
-                    Samples.segment(200, RemoteLogSegmentState.DELETE_SEGMENT_STARTED)).iterator();
+            return segments.iterator();
         }
     }
 
@@ -112,13 +125,13 @@ class MetadataFeedTest {
 
         go.wants.set(true);
         feed.wake();
-        await(() -> go.heard.contains("segments 0 the remote log metadata of the partition is not read yet"));
+        await(() -> go.heard.contains("segments 0 from 0 the remote log metadata of the partition is not read yet"));
         source.ready = true;
         feed.wake();
         await(() -> go.heard.contains("facts c h:1 true"));
         go.wants.set(true);
         feed.wake();
-        await(() -> go.heard.contains("segments 1 "));
+        await(() -> go.heard.contains("segments 1 from 0 "));
         source.failure = new RemoteStorageException("broken");
         go.wants.set(true);
         feed.wake();
@@ -136,6 +149,63 @@ class MetadataFeedTest {
         assertTrue(again.heard.get(0).startsWith("facts "), "a new instance hears the facts again");
         feed.stop();
         reopened.close();
+    }
+
+    @Test
+    void aLongListComesInPartsByStartOffset() throws Exception {
+        Source source = new Source();
+        source.ready = true;
+        List<RemoteLogSegmentMetadata> many = new ArrayList<>();
+        for (int i = 0; i < 2_500; i++) {
+            many.add(Samples.segment(i * 100L, RemoteLogSegmentState.COPY_SEGMENT_FINISHED));
+        }
+        Collections.shuffle(many, new Random(1));
+        source.segments = many;
+        MetadataFeed feed = new MetadataFeed(941, BROKER, source);
+        Go go = new Go();
+        Instance instance = Instance.open(go, 941, Map.of(), "");
+        feed.start();
+        List<Long> all = new ArrayList<>();
+        for (String want : List.of("segments 1000 and more from 0 ", "segments 1000 and more from 100000 ",
+                "segments 500 from 200000 ", "segments 1 from 249950 ", "segments 0 from 250000 ")) {
+            go.from = Long.parseLong(want.replaceAll(".* from ", "").trim());
+            go.wants.set(true);
+            feed.wake();
+            await(() -> go.heard.contains(want));
+            if (go.from % 100 == 0) {
+                all.addAll(go.bases);
+            }
+        }
+        assertEquals(many.stream().map(RemoteLogSegmentMetadata::startOffset).sorted().toList(), all);
+        feed.stop();
+        instance.close();
+    }
+
+    @Test
+    void aListThatDoesNotFitAMessageIsHalved() throws Exception {
+        Source source = new Source();
+        source.ready = true;
+        Map<Integer, Long> epochs = new HashMap<>();
+        for (int e = 0; e < 500; e++) {
+            epochs.put(e, 0L);
+        }
+        List<RemoteLogSegmentMetadata> large = new ArrayList<>();
+        for (int i = 0; i < 300; i++) {
+            RemoteLogSegmentMetadata s = Samples.segment(i * 100L, RemoteLogSegmentState.COPY_SEGMENT_FINISHED);
+            large.add(new RemoteLogSegmentMetadata(s.remoteLogSegmentId(), s.startOffset(), s.endOffset(), 1, 2, 3, 4096,
+                    s.customMetadata(), s.state(), epochs, true));
+        }
+        source.segments = large;
+        MetadataFeed feed = new MetadataFeed(942, BROKER, source);
+        Go go = new Go();
+        Instance instance = Instance.open(go, 942, Map.of(), "");
+        feed.start();
+        go.wants.set(true);
+        feed.wake();
+        await(() -> go.heard.stream().anyMatch(h -> h.startsWith("segments ")));
+        assertEquals("segments 75 and more from 0 ", go.heard.get(go.heard.size() - 1));
+        feed.stop();
+        instance.close();
     }
 
     private static void await(BooleanSupplier condition) throws InterruptedException {

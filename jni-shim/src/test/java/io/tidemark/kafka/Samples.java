@@ -18,6 +18,8 @@ final class Samples {
     static final TopicIdPartition PARTITION =
             new TopicIdPartition(new Uuid(0x0123456789abcdefL, 0xfedcba9876543210L), 3, "flights");
 
+    static final Messages.Wanted WANTED = new Messages.Wanted(PARTITION, 1000);
+
     private Samples() {
     }
 

@@ -36,24 +36,28 @@ public final class SegmentsRequest extends io.tidemark.kafka.flatbuffers.Table {
   public String error() { int o = __offset(8); return o != 0 ? __string(o + bb_pos) : null; }
   public ByteBuffer errorAsByteBuffer() { return __vector_as_bytebuffer(8, 1); }
   public ByteBuffer errorInByteBuffer(ByteBuffer _bb) { return __vector_in_bytebuffer(_bb, 8, 1); }
+  public boolean more() { int o = __offset(10); return o != 0 ? 0!=bb.get(o + bb_pos) : false; }
 
   public static int createSegmentsRequest(FlatBufferBuilder builder,
       int partitionOffset,
       int segmentsOffset,
-      int errorOffset) {
-    builder.startTable(3);
+      int errorOffset,
+      boolean more) {
+    builder.startTable(4);
     SegmentsRequest.addError(builder, errorOffset);
     SegmentsRequest.addSegments(builder, segmentsOffset);
     SegmentsRequest.addPartition(builder, partitionOffset);
+    SegmentsRequest.addMore(builder, more);
     return SegmentsRequest.endSegmentsRequest(builder);
   }
 
-  public static void startSegmentsRequest(FlatBufferBuilder builder) { builder.startTable(3); }
+  public static void startSegmentsRequest(FlatBufferBuilder builder) { builder.startTable(4); }
   public static void addPartition(FlatBufferBuilder builder, int partitionOffset) { builder.addOffset(0, partitionOffset, 0); }
   public static void addSegments(FlatBufferBuilder builder, int segmentsOffset) { builder.addOffset(1, segmentsOffset, 0); }
   public static int createSegmentsVector(FlatBufferBuilder builder, int[] data) { builder.startVector(4, data.length, 4); for (int i = data.length - 1; i >= 0; i--) builder.addOffset(data[i]); return builder.endVector(); }
   public static void startSegmentsVector(FlatBufferBuilder builder, int numElems) { builder.startVector(4, numElems, 4); }
   public static void addError(FlatBufferBuilder builder, int errorOffset) { builder.addOffset(2, errorOffset, 0); }
+  public static void addMore(FlatBufferBuilder builder, boolean more) { builder.addBoolean(3, more, false); }
   public static int endSegmentsRequest(FlatBufferBuilder builder) {
     int o = builder.endTable();
     return o;

@@ -32,11 +32,13 @@ public final class TopicPartition extends io.tidemark.kafka.flatbuffers.Table {
   public ByteBuffer topicAsByteBuffer() { return __vector_as_bytebuffer(6, 1); }
   public ByteBuffer topicInByteBuffer(ByteBuffer _bb) { return __vector_in_bytebuffer(_bb, 6, 1); }
   public int partition() { int o = __offset(8); return o != 0 ? bb.getInt(o + bb_pos) : 0; }
+  public long from() { int o = __offset(10); return o != 0 ? bb.getLong(o + bb_pos) : 0L; }
 
-  public static void startTopicPartition(FlatBufferBuilder builder) { builder.startTable(3); }
+  public static void startTopicPartition(FlatBufferBuilder builder) { builder.startTable(4); }
   public static void addTopicId(FlatBufferBuilder builder, int topicIdOffset) { builder.addStruct(0, topicIdOffset, 0); }
   public static void addTopic(FlatBufferBuilder builder, int topicOffset) { builder.addOffset(1, topicOffset, 0); }
   public static void addPartition(FlatBufferBuilder builder, int partition) { builder.addInt(2, partition, 0); }
+  public static void addFrom(FlatBufferBuilder builder, long from) { builder.addLong(3, from, 0L); }
   public static int endTopicPartition(FlatBufferBuilder builder) {
     int o = builder.endTable();
     return o;
