@@ -1,67 +1,173 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"tidemark/catalog"
+	"tidemark/internal/kafkalog"
+	"tidemark/internal/kafkalog/logtest"
 	"tidemark/internal/status"
 )
 
-// answer answers what is wanted as the metadata manager does: segments above From by base offset, a page of them.
-func (w *world) page(all []Segment, size int) (asked int) {
-	for _, want := range w.in.Wanted() {
-		asked++
-		l := List{From: want.From}
-		for _, s := range all {
-			if s.End <= want.From {
-				continue
-			}
-			if len(l.Segments) == size {
-				l.More = true
-				break
-			}
-			l.Segments = append(l.Segments, s)
+// page is what the metadata manager answers to a Want.
+func page(w Want, all []Segment, most int) List {
+	list := List{From: w.From}
+	for _, s := range all {
+		if s.End <= w.From {
+			continue
 		}
-		w.in.Listed(want.Partition, l, nil)
+		if list.More = len(list.Segments) == most; list.More {
+			break
+		}
+		list.Segments = append(list.Segments, s)
 	}
-	return asked
+	return list
 }
 
-func TestABacklogLongerThanAListIsReadInParts(t *testing.T) {
+// serve answers every second, as the metadata manager does, until the table covers end or tries are over, and returns the Froms.
+func (w *world) serve(all []Segment, most int, end int64, tries int) (froms []int64) {
+	for range tries {
+		for _, want := range w.in.Wanted() {
+			froms = append(froms, want.From)
+			w.in.Listed(want.Partition, page(want, all, most), nil)
+		}
+		w.pass(time.Second)
+		if w.in.Status(topic)[0].Next >= end {
+			break
+		}
+	}
+	return froms
+}
+
+func TestFiveThousandSegmentsAreFoundInParts(t *testing.T) {
 	in(t, func(w *world) {
+		const segments, most = 5000, 1000
+		all := w.rolled(0, 0, segments)
 		w.live(0)
-		all := w.rolled(0, 0, 23)
-		asked := 0
-		for range 60 {
-			asked += w.page(all, 4)
-			w.pass(time.Second)
+		froms := w.serve(all, most, segments, 600)
+		w.mu.Lock()
+		next := w.ledger.Progress(0).Next
+		w.mu.Unlock()
+		if next != segments || len(w.rows(0)) != segments {
+			t.Fatalf("next %d, %d rows; asked from %v; %s", next, len(w.rows(0)), froms, w.reason(0))
 		}
-		var want []string
-		for i := range all {
-			want = append(want, fmt.Sprintf("v%d", i))
+		for _, from := range []int64{0, 1000, 2000, 3000, 4000} {
+			if !slices.Contains(froms, from) {
+				t.Errorf("no list was asked from %d: %v", from, froms)
+			}
 		}
-		w.want(0, 23, want...)
-		if strings.Contains(w.log.String(), "GAP") || asked > 20 {
-			t.Errorf("asked %d times in a minute; reason %q", asked, w.reason(0))
+		if strings.Contains(w.log.String(), "table.gap") {
+			t.Error("a gap was reported")
 		}
 	})
 }
 
-func TestAGapAtTheEndOfAPartOfTheList(t *testing.T) {
+func TestTheNextPartIsAskedForAtOnce(t *testing.T) {
 	in(t, func(w *world) {
+		all := w.rolled(0, 0, 20)
 		w.live(0)
+		if froms := w.serve(all, 10, 20, 10); !slices.Equal(froms, []int64{0, 10}) {
+			t.Errorf("asked from %v", froms)
+		}
+		w.want(0, 20, values(0, 20)...)
+		if len(w.in.Wanted()) != 0 {
+			t.Error("the list is complete, and another is wanted")
+		}
+		w.pass(time.Minute)
+		if got := w.in.Wanted(); len(got) != 1 || got[0].From != 20 {
+			t.Errorf("wanted %v, not what the table does not cover", got)
+		}
+	})
+}
+
+// A part says nothing of what comes after it, neither does a segment handed over far above it.
+func TestNoGapBeyondAPart(t *testing.T) {
+	in(t, func(w *world) {
 		all := w.rolled(0, 0, 12)
-		holed := append(all[:4:4], all[6:]...)
-		for range 60 {
-			w.page(holed, 4)
+		w.live(0)
+		w.in.Wanted()
+		w.in.Listed(part(0), page(Want{}, all, 4), nil)
+		w.in.HandOver(all[11])
+		w.pass(30 * time.Second)
+		w.want(0, 4, values(0, 4)...)
+		if w.reason(0) != "" || strings.Contains(w.log.String(), "table.gap") {
+			t.Fatalf("reason %q", w.reason(0))
+		}
+		holed := slices.Delete(slices.Clone(all[:11]), 6, 7)
+		w.serve(holed, 4, 12, 60)
+		w.want(0, 6, values(0, 6)...)
+		if got := w.reason(0); !strings.Contains(got, "GAP: offsets [6, 7)") {
+			t.Fatalf("reason %q", got)
+		}
+		w.serve(all, 4, 12, 60)
+		w.want(0, 12, values(0, 12)...)
+	})
+}
+
+// A transaction may stay open over more segments than a list has.
+func TestAnOpenTransactionLongerThanAPart(t *testing.T) {
+	in(t, func(w *world) {
+		p := logtest.Producer{ID: 7}
+		s := logtest.NewSegment(0).InTxn(p, "a")
+		all := []Segment{w.tiered(0, s)}
+		for n := range 9 {
+			s = s.Roll().Produce(kafkalog.None, fmt.Sprint("plain", n))
+			all = append(all, w.tiered(0, s))
+		}
+		s = s.Roll().End(p, kafkalog.ControlCommit)
+		all = append(all, w.tiered(0, s))
+		w.live(0)
+		w.serve(all, 3, 11, 120)
+		if rows := w.rows(0); len(rows) != 10 {
+			t.Errorf("%d rows; %s", len(rows), w.reason(0))
+		}
+	})
+}
+
+func TestAListFromBeyondWhatIsKnownIsIgnored(t *testing.T) {
+	in(t, func(w *world) {
+		all := w.rolled(0, 0, 8)
+		w.live(0)
+		w.serve(all, 4, 4, 1)
+		w.pass(5 * time.Second)
+		w.in.Published(topic, catalog.NewLedger([16]byte{2}, w.ledger.Claim)) // another table: from the beginning
+		w.in.Listed(part(0), page(Want{From: 4}, all, 4), nil)
+		if st := w.in.Status(topic)[0]; st.Waiting != 0 {
+			t.Errorf("%+v: the list from 4 lacks what lies below", st)
+		}
+		if got := w.in.Wanted(); len(got) != 1 || got[0].From != 0 {
+			t.Errorf("wanted %v", got)
+		}
+	})
+}
+
+// A part that cannot be read is asked for again, not faster than other lists.
+func TestAPartThatFails(t *testing.T) {
+	in(t, func(w *world) {
+		all := w.rolled(0, 0, 8)
+		w.live(0)
+		w.serve(all, 4, 4, 6)
+		asked := 0
+		for range 20 {
+			for _, want := range w.in.Wanted() {
+				asked++
+				w.in.Listed(want.Partition, List{}, errors.New("broken"))
+			}
 			w.pass(time.Second)
 		}
-		w.want(0, 4, "v0", "v1", "v2", "v3")
-		if got := w.reason(0); !strings.Contains(got, "GAP: offsets [4, 6)") {
+		if asked > 6 {
+			t.Errorf("asked %d times in 20 s", asked)
+		}
+		if got := w.reason(0); !strings.Contains(got, "broken") {
 			t.Errorf("reason %q", got)
 		}
+		w.serve(all, 4, 8, 60)
+		w.want(0, 8, values(0, 8)...)
 	})
 }
 
@@ -75,7 +181,7 @@ func TestAListFromTooFarUpIsNotTaken(t *testing.T) {
 		if got := w.reason(0); strings.Contains(got, "GAP") || w.submitted() != 0 {
 			t.Errorf("reason %q", got)
 		}
-		w.page(all, 100)
+		w.serve(all, 100, 5, 1)
 		w.pass(10 * time.Second)
 		w.want(0, 5, "v0", "v1", "v2", "v3", "v4")
 	})
@@ -96,4 +202,18 @@ func TestSegmentsBeyondThePartStayListed(t *testing.T) {
 			t.Errorf("%+v: the segment is in the list and must not be forgotten", st)
 		}
 	})
+}
+
+func TestComplete(t *testing.T) {
+	list := List{Segments: []Segment{seg(0, 100, 1, 1), seg(10, 20, 1, 2)}, More: true}
+	if base, end := list.complete(); base != 10 || end != 100 {
+		t.Errorf("%d, %d", base, end)
+	}
+}
+
+func values(from, to int) (out []string) {
+	for n := from; n < to; n++ {
+		out = append(out, fmt.Sprint("v", n))
+	}
+	return out
 }
