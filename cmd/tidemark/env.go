@@ -30,10 +30,12 @@ type env struct {
 
 	create createFlags
 	topic  string
+	data   bool // verify reads everything
 
 	kafka   *kafkaclient.Client
 	store   objectstore.Store
 	catalog *builtin.Catalog
+	release func() // of the store
 }
 
 func (e *env) flags(f *flag.FlagSet) {
@@ -76,13 +78,16 @@ func (e *env) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.store, e.catalog, err = assemble.OpenStore(ctx, properties, e.log())
+	e.store, e.catalog, e.release, err = assemble.OpenStore(ctx, properties, e.log())
 	return err
 }
 
 func (e *env) close() {
 	if e.kafka != nil {
 		e.kafka.Close()
+	}
+	if e.release != nil {
+		e.release()
 	}
 }
 

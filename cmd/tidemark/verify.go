@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 
@@ -14,9 +15,13 @@ import (
 
 func verifyCommand() command {
 	return command{name: "verify", args: "TOPIC", summary: "prove that a table holds each record of its topic exactly once", run: verify,
+		flags: func(f *flag.FlagSet, e *env) {
+			f.BoolVar(&e.data, "data", false, "also read every page of the table's files and every byte of the topic's stored segments, and check their checksums")
+		},
 		long: "Compares the ledger with the footers of all files of the table and its quarantine: per partition their ranges must tile what the ledger\n" +
 			"says is covered. With --bootstrap-server it also reads the topic (read_committed) and compares the number of records in each covered range\n" +
-			"that the log still holds. Without a broker give the topic id. Exit code 3 if anything is found."}
+			"that the log still holds. The sidecars of the topic's stored segments are checked as well. Without a broker give the topic id. Exit code 3\n" +
+			"if anything is found."}
 }
 
 // report is the outcome of verify.
@@ -30,6 +35,7 @@ type report struct {
 	Quarant  int64             `json:"quarantined"`
 	Covered  int64             `json:"coveredOffsets"`
 	Records  int64             `json:"recordsCompared"` // read from the topic
+	Segments int               `json:"segments"`        // stored segments whose sidecars were read
 	Findings []catalog.Finding `json:"findings"`
 }
 
@@ -55,7 +61,7 @@ func verify(ctx context.Context, e *env, args []string) error {
 	var footers []catalog.FileFooter
 	for role, t := range group.Tables {
 		e.progress("reading the file footers of table %s", t.Name)
-		found, err := e.footers(ctx, t.Metadata(), role)
+		found, err := e.footers(ctx, t.Metadata(), role, &r)
 		if err != nil {
 			return err
 		}
@@ -73,7 +79,13 @@ func verify(ctx context.Context, e *env, args []string) error {
 		r.Covered += p.Next - p.Start
 	}
 	r.Findings = append(r.Findings, catalog.Verify(reading.Ledger, footers, catalog.Fileless(view)...)...)
-	if e.given["bootstrap-server"] {
+	e.progress("reading the stored segments of topic id %s", id)
+	if err := e.checkSegments(ctx, id, &r); err != nil {
+		return err
+	}
+	if e.given["bootstrap-server"] && r.damaged() {
+		e.progress("the topic is not read: some of its stored segments are damaged")
+	} else if e.given["bootstrap-server"] {
 		if err := e.compareTopic(ctx, group.Claim.Topic, reading.Ledger, footers, &r); err != nil {
 			return err
 		}
@@ -87,7 +99,7 @@ func (e *env) verdict(r report) error {
 		if e.given["bootstrap-server"] {
 			fmt.Fprintf(w, ", %d records of the topic compared", r.Records)
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, "\n%s\n", e.checked(r))
 		for _, f := range r.Findings {
 			fmt.Fprintf(w, "FOUND %s: partition %d [%d, %d): %s\n", f.Kind, f.Range.Partition, f.Range.Base, f.Range.End, f.Text)
 			for _, name := range f.Files {
@@ -104,8 +116,9 @@ func (e *env) verdict(r report) error {
 	return err
 }
 
-// footers reads the footers of all live files of a table. A file that cannot be read is an error that names it.
-func (e *env) footers(ctx context.Context, meta *iceberg.Metadata, role catalog.Role) ([]catalog.FileFooter, error) {
+// footers reads the footers of all live files of a table, with --data their pages too. A file whose footer cannot be read is an error
+// that names it; one with damaged pages is a finding.
+func (e *env) footers(ctx context.Context, meta *iceberg.Metadata, role catalog.Role, r *report) ([]catalog.FileFooter, error) {
 	var out []catalog.FileFooter
 	err := meta.LiveFiles(ctx, e.store, func(f iceberg.LiveFile) error {
 		k, ok := e.store.Key(f.URI)
@@ -128,7 +141,15 @@ func (e *env) footers(ctx context.Context, meta *iceberg.Metadata, role catalog.
 			return status.Errorf(status.Corrupt, "table file %s was written for the %s table", f.URI, decoded.Role)
 		}
 		out = append(out, decoded)
-		return nil
+		if !e.data {
+			return nil
+		}
+		err = checkPages(ctx, f.URI, readerAt{ctx, e, k}, f.Size, footer)
+		if status.Is(err, status.Corrupt) {
+			r.Findings = append(r.Findings, catalog.Finding{Kind: findingFile, Range: decoded.Range, Files: []string{f.URI}, Text: err.Error()})
+			return nil
+		}
+		return err
 	})
 	return out, err
 }
