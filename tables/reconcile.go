@@ -136,6 +136,9 @@ func (t *Tables) bringLed(ctx context.Context, e *entry, seen entry) (state, rea
 	switch paused := t.deps.Commits.Paused(e.id); {
 	case paused != "":
 		return Paused, paused, nil
+	case status.Is(err, status.Unsupported): // by the store or the catalog; looked at again
+		t.stop(e)
+		return Paused, err.Error(), nil
 	case status.Is(err, status.Conflict), status.Is(err, status.Invalid):
 		t.stop(e)
 		return Refused, err.Error(), nil

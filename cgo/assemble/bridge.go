@@ -104,11 +104,15 @@ func (s segments) Release(topicID catalog.TopicID, partition int32, upTo int64) 
 
 // groups makes and drops the tables of a topic in the built-in catalog.
 type groups struct {
-	catalog *builtin.Catalog
-	store   objectstore.Store
+	catalog    *builtin.Catalog
+	store      objectstore.Store
+	conditions *conditions
 }
 
 func (g groups) Create(ctx context.Context, claim catalog.Claim, d tables.Definition, main, quarantine []schema.Field) (tables.Group, error) {
+	if err := g.conditions.check(); err != nil {
+		return tables.Group{}, err
+	}
 	view, err := g.catalog.CreateGroup(ctx, builtin.GroupSpec{
 		Claim: claim, Namespace: d.Namespace, Name: d.Table, Main: schema.Schema{Fields: main}, Quarantine: schema.Schema{Fields: quarantine},
 		Unpartitioned: d.PartitionBy == tables.PartitionByNone,

@@ -98,9 +98,21 @@ func (c *Config) faults() (faults []string) {
 	faults = append(faults, c.Ingest.Validate()...)
 	bad(c.Native.Slabs < 4 || c.Native.Slabs > 4096, "native.slabs: %d is not between 4 and 4096", c.Native.Slabs)
 	bad(c.Native.SlabBytes < 64<<10 || c.Native.SlabBytes > 64<<20, "native.slab.bytes: %d is not between 64 KiB and 64 MiB", c.Native.SlabBytes)
+	bad(c.Native.SlabBytes%4096 != 0, "native.slab.bytes: %d is not a multiple of 4096", c.Native.SlabBytes)
 	bad(c.Native.MemoryLimit < 0, "native.memory.limit: must not be negative")
 	slices.Sort(faults)
 	return faults
+}
+
+// where is the store in words.
+func (c *Config) where() string {
+	if c.Store.Type == StoreFile {
+		return "file://" + c.Store.Path
+	}
+	if c.S3.Endpoint == "" {
+		return "s3://" + c.S3.Bucket
+	}
+	return "s3://" + c.S3.Bucket + " at " + c.S3.Endpoint
 }
 
 // lines are the messages of joined errors, however deep.

@@ -30,6 +30,7 @@ const closeTime = 5 * time.Second
 type Instance struct {
 	log         *slog.Logger
 	metrics     *telemetry.Set
+	raw         objectstore.Store
 	store       *watched
 	storage     *remotestorage.Manager
 	ingest      *ingest.Ingest
@@ -50,7 +51,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 		return nil, err
 	}
 	set := telemetry.NewSet()
-	raw, err := openStore(ctx, c, log)
+	raw, err := openStore(ctx, c, false, log)
 	if err != nil {
 		return nil, err
 	}
@@ -58,20 +59,21 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	store := objectstore.Retrying(seen, retry)
 	cat, err := openCatalog(c, store, log)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closeStore(raw))
 	}
-	i := &Instance{log: log, metrics: set, store: seen}
+	i := &Instance{log: log, metrics: set, raw: raw, store: seen}
 	i.logDir.Store("")
 	i.storage, err = remotestorage.New(c.Storage, store, remotestorage.Deps{
 		Log: log, Metrics: set, Sink: sink{i}, Holds: holds{i}, Wanted: i.wantsHold, LogDirs: i.logDirs, Version: req.Version,
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closeStore(raw))
 	}
 	i.coordinator = coordinator.New(coordinator.Config{}, cat, coordinator.Deps{Lineage: i.lineage, Published: i.published, Log: log, Metrics: set})
 	i.ingest = ingest.New(c.Ingest, ingest.Deps{Segments: segments{i.storage}, Commits: i.coordinator, Store: store, Log: log, Metrics: set})
+	proved := watchConditions(raw, c.where(), seen.tasks, log)
 	i.tables = tables.Open(c.Tables, tables.Deps{
-		Catalog: groups{cat, store}, Commits: i.coordinator, Ingest: i.ingest, Log: log, Metrics: set,
+		Catalog: groups{cat, store, proved}, Commits: i.coordinator, Ingest: i.ingest, Log: log, Metrics: set,
 		Connect: func(bootstrap string) (*kafkaclient.Client, error) {
 			return kafkaclient.Open(kafkaclient.Config{Bootstrap: bootstrap, ClientID: "tidemark", Log: log})
 		},
@@ -137,7 +139,7 @@ func (i *Instance) Close(ctx context.Context) error {
 	if !ended {
 		return status.Errorf(status.Transient, "some work of the plugin has not ended in time; it is found again at the next start")
 	}
-	return nil
+	return closeStore(i.raw)
 }
 
 // Samples are all series.
