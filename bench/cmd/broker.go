@@ -68,7 +68,8 @@ const log4j = `<?xml version="1.0" encoding="UTF-8"?>
 
 // start lays out a fresh broker below the run's directory and waits until it serves.
 func (l *life) start(ctx context.Context, dir string) error {
-	o := cluster.Options{Version: l.kafka, Dir: filepath.Join(dir, fmt.Sprintf("round-%d-%s", l.round, l.name())), Heap: l.heap}
+	o := cluster.Options{Version: l.kafka, Dir: filepath.Join(dir, fmt.Sprintf("round-%d-%s", l.round, l.name())),
+		Heap: l.heap, Properties: l.properties}
 	if err := os.RemoveAll(o.Dir); err != nil {
 		return err
 	}

@@ -16,11 +16,10 @@ import (
 
 // Client settings that the report names.
 const (
-	bulkLinger     = 5 * time.Millisecond
-	steadyLinger   = time.Millisecond
-	bufferedBytes  = 64 << 20
-	fetchBytes     = 32 << 20
-	partitionFetch = 4 << 20
+	bulkLinger    = 5 * time.Millisecond
+	steadyLinger  = time.Millisecond
+	bufferedBytes = 64 << 20
+	fetchBytes    = 50 << 20 // fetch.max.bytes of Kafka's consumer
 )
 
 // open connects a client, so that connecting is not measured.
@@ -97,14 +96,14 @@ func produceSteadily(ctx context.Context, cl *kgo.Client, topic string, set *wor
 	return latencies.Summary(), errors.Join(err, failed.get())
 }
 
-// consumer opens a client that reads all partitions of a topic from offset 0.
-func consumer(ctx context.Context, bootstrap, topic string, partitions int) (*kgo.Client, error) {
+// consumer opens a client that reads all partitions of a topic from offset 0, perPartition bytes of each at a time.
+func consumer(ctx context.Context, bootstrap, topic string, partitions int, perPartition int32) (*kgo.Client, error) {
 	from := map[int32]kgo.Offset{}
 	for p := range partitions {
 		from[int32(p)] = kgo.NewOffset().At(0)
 	}
 	return open(ctx, bootstrap, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
-		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(partitionFetch))
+		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(perPartition))
 }
 
 // consumeAll reads until every record of the set has come back and compares each one.

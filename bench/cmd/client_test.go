@@ -44,7 +44,7 @@ func TestWhatIsProducedComesBack(t *testing.T) {
 	if err := produceAll(ctx, client(ctx, t, address), "t", set); err != nil {
 		t.Fatal(err)
 	}
-	cl, err := consumer(ctx, address, "t", 3)
+	cl, err := consumer(ctx, address, "t", 3, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestADifferenceIsAnError(t *testing.T) {
 	if err := produceAll(ctx, client(ctx, t, address), "t", produced); err != nil {
 		t.Fatal(err)
 	}
-	cl, err := consumer(ctx, address, "t", 3)
+	cl, err := consumer(ctx, address, "t", 3, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestMissingRecordsEndWithTheTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl, err := consumer(ctx, address, "t", 1)
+	cl, err := consumer(ctx, address, "t", 1, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestSteadyLatenciesLeaveOutTheBeginning(t *testing.T) {
 	if s.Count != 250 || s.P50 <= 0 || s.High < s.P99 {
 		t.Errorf("%+v", s)
 	}
-	cl, err := consumer(ctx, address, "t", 3)
+	cl, err := consumer(ctx, address, "t", 3, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,6 +28,8 @@ type options struct {
 	rate, seconds        int
 	codec                string
 	heap                 string
+	perPartition         int32             // bytes of a partition in one fetch
+	properties           map[string]string // of both brokers, beside those of the harness
 }
 
 // shortRounds is the default; a run with fullRounds or more is not called short.
@@ -40,11 +43,13 @@ var codecs = map[string]kgo.CompressionCodec{
 }
 
 func parse() (suite string, o options, err error) {
+	o.properties = map[string]string{}
 	rounds := shortRounds
 	if os.Getenv("FULL") != "" {
 		rounds = fullRounds
 	}
 	var mib, warm, segment int64
+	var perPartition int
 	flag.StringVar(&suite, "suite", "vanilla", "what to measure; vanilla is the one there is")
 	flag.StringVar(&o.kafka, "kafka", "4.4.0", "version of Kafka")
 	flag.StringVar(&o.jar, "jar", "", "the Tidemark jar; empty compares vanilla with vanilla, which shows how far apart equal things are here")
@@ -58,16 +63,25 @@ func parse() (suite string, o options, err error) {
 	flag.IntVar(&o.rate, "rate", 4000, "records per second of the fixed-rate row")
 	flag.IntVar(&o.seconds, "seconds", 20, "duration of the fixed-rate row")
 	flag.StringVar(&o.codec, "codec", "none", "compression of the producer's batches: none, lz4, zstd, snappy or gzip")
+	flag.IntVar(&perPartition, "partition-fetch-kib", 1024, "the consumer's max.partition.fetch.bytes; 1024 is Kafka's default")
 	flag.StringVar(&o.heap, "heap", "1g", "heap of the broker's JVM")
+	flag.Func("property", "key=value in server.properties of both brokers; may be repeated", func(s string) error {
+		k, v, ok := strings.Cut(s, "=")
+		if !ok || k == "" {
+			return fmt.Errorf("%q is not key=value", s)
+		}
+		o.properties[k] = v
+		return nil
+	})
 	flag.Parse()
-	o.size, o.warm, o.segment = mib<<20, warm<<20, segment<<20
+	o.size, o.warm, o.segment, o.perPartition = mib<<20, warm<<20, segment<<20, int32(perPartition<<10)
 	_, known := codecs[o.codec]
 	switch {
 	case suite != "vanilla":
 		err = fmt.Errorf("there is no suite %q; the suites are: vanilla", suite)
 	case !known:
 		err = fmt.Errorf("there is no codec %q", o.codec)
-	case o.rounds < 1 || mib < 1 || warm < 1 || segment < 4 || o.partitions < 1 || o.rate < 1 || o.seconds < 1:
+	case o.rounds < 1 || mib < 1 || warm < 1 || segment < 4 || o.partitions < 1 || o.rate < 1 || o.seconds < 1 || perPartition < 1 || perPartition > 1<<20:
 		err = fmt.Errorf("rounds, sizes, partitions, rate and seconds are positive, segment-mib is at least 4")
 	case o.jar != "":
 		_, err = os.Stat(o.jar)

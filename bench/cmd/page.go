@@ -59,8 +59,8 @@ func (r *run) method() string {
 	}
 	lines := []string{
 		"Both sides run the same Kafka, JVM flags and properties; ours has the jar in `libs/`, both plugin classes, the file store on the same disk, tiered topics and no table.",
-		fmt.Sprintf("The client is franz-go in the benchmark's own process, on the same cores; its CPU time is measured apart. Codec %s, acks=all, idempotent; linger %s at full speed and %s at the fixed rate; fetches of up to %d MiB, %d MiB per partition.",
-			r.codec, bulkLinger, steadyLinger, fetchBytes>>20, partitionFetch>>20),
+		fmt.Sprintf("The client is franz-go in the benchmark's own process, on the same cores; its CPU time is measured apart. Codec %s, acks=all, idempotent; linger %s at full speed and %s at the fixed rate; fetches of up to %d MiB, %d KiB per partition.",
+			r.codec, bulkLinger, steadyLinger, fetchBytes>>20, r.perPartition>>10),
 		fmt.Sprintf("Full speed: %d records, %.1f MB, over %d partitions (%s), replication 1, `segment.bytes` %d MiB.",
 			r.sets.bulk.Records(), float64(r.sets.bulk.Bytes())/1e6, r.sets.bulk.Partitions(), strings.Join(kinds, ", "), r.segment>>20),
 		fmt.Sprintf("Fixed rate: %d records per second for %d s after %d s that do not count, open loop, %d partitions, `segment.bytes` %d MiB so that segments close and are copied meanwhile; latency from the time a record was due to its acknowledgement.",
@@ -113,7 +113,7 @@ func (r *run) versions() string {
 	if printed("git", "status", "--porcelain", "--untracked-files=no") != "" {
 		commit += " with local changes"
 	}
-	return "- " + strings.Join(append(lines, "commit "+commit), "\n- ")
+	return "- " + strings.Join(append(lines, "benchmark of commit "+commit+"; the jar is what its SHA-256 says"), "\n- ")
 }
 
 // printed is the first line that a command prints, on whichever stream.

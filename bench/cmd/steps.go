@@ -141,7 +141,7 @@ func (l *life) produce(ctx context.Context, topic string, set *workload.Set, seg
 
 // consume reads a topic back and compares it.
 func (l *life) consume(ctx context.Context, topic string, set *workload.Set) (s span, err error) {
-	cl, err := consumer(ctx, l.cluster.Bootstrap(), topic, set.Partitions())
+	cl, err := consumer(ctx, l.cluster.Bootstrap(), topic, set.Partitions(), l.perPartition)
 	if err != nil {
 		return s, err
 	}
@@ -282,7 +282,7 @@ func (l *life) restart(ctx context.Context, s sets) (values, error) {
 
 // firstRecord reads until the record at offset 0 of partition 0 has come.
 func (l *life) firstRecord(ctx context.Context, set *workload.Set) error {
-	cl, err := consumer(ctx, l.cluster.Bootstrap(), bulkTopic, 1)
+	cl, err := consumer(ctx, l.cluster.Bootstrap(), bulkTopic, 1, l.perPartition)
 	if err != nil {
 		return err
 	}

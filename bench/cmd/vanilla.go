@@ -29,7 +29,7 @@ var metrics = []report.Metric{
 	{Row: "consume.cold", Name: "rate", Unit: "MB/s", Better: report.Higher, What: "read back from the store (ours, nothing on the local disk) and from the local disk (peer)"},
 	{Row: "consume.cold", Name: "broker.cpu", Unit: "s/GB", Better: report.Lower, What: "CPU-seconds of the broker"},
 	{Row: "consume.cold", Name: "client.cpu", Unit: "s/GB", Better: report.Lower, What: "CPU-seconds of the client, with the comparison of every record"},
-	{Row: "rss", Name: "after.load", Unit: "MiB", Better: report.Lower, What: "resident memory of the broker after all of the above"},
+	{Row: "rss", Name: "after.load", Unit: "MiB", Better: report.Lower, What: "resident memory of the broker after all of the above, the plugin's library and cache included"},
 	{Row: "rss", Name: "peak", Unit: "MiB", Better: report.Lower, What: "its highest value"},
 	{Row: "restart", Name: "total", Unit: "s", Better: report.Lower, What: "from SIGTERM to \"Kafka Server started\" of the next process, with data"},
 	{Row: "restart", Name: "stop", Unit: "s", Better: report.Lower, What: "from SIGTERM to the end of the process"},
