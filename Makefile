@@ -29,7 +29,7 @@ $(VENV)/.complete: integration/requirements.txt integration/tools.sh
 
 build: tools ## Build the native library and the command line tool
 	@cgo/build.sh $(NATIVE)/libtidemark.so
-	@CGO_ENABLED=0 go build $(GOTAGS) -ldflags "-w -X main.version=$(VERSION)" -o $(NATIVE)/tidemark ./cmd/tidemark
+	@CGO_ENABLED=0 go build $(GOTAGS) -buildvcs=false -ldflags "-w -buildid= -X main.version=$(VERSION)" -o $(NATIVE)/tidemark ./cmd/tidemark
 
 $(NATIVE)/THIRD-PARTY-NOTICES: go.sum integration/notices.sh
 	@integration/notices.sh $@
@@ -39,15 +39,16 @@ dist: build $(NATIVE)/THIRD-PARTY-NOTICES ## Build build/dist/tidemark-<version>
 	@ls -l $(JAR)
 
 test: dist ## Run every test: Go, Java, fuzz targets, brokers; ends with "N passed, N failed"
-	@gradle -q test > build/java-tests.txt 2>&1; tail -1 build/java-tests.txt | sed 's/^/java: /'
+	@gradle -q test > build/java-tests.txt 2>&1 || cat build/java-tests.txt
+	@tail -1 build/java-tests.txt | sed 's/^/java: /'
 	@integration/fuzz.sh 5 | tee build/fuzz.txt
-	@CGO_ENABLED=0 go run ./integration/testsum -from build/java-tests.txt -from build/fuzz.txt \
+	@CGO_ENABLED=0 go run ./integration/testsum -from build/java-tests.txt -from build/fuzz.txt -- \
 		$(GOTAGS) -timeout 25m -p 2 $(PACKAGES) $(SCENARIOS)
 
 unit: ## Run the Go tests that need no broker
-	@CGO_ENABLED=0 go run ./integration/testsum $(GOTAGS) -timeout 10m -p 2 $(PACKAGES)
+	@CGO_ENABLED=0 go run ./integration/testsum -- $(GOTAGS) -timeout 10m -p 2 $(PACKAGES)
 
-lint: tools ## gofmt, go vet, staticcheck, architecture rules, Java formatting
+lint: tools ## gofmt, go vet, staticcheck, architecture rules
 	@integration/lint.sh
 
 demo: dist ## Show the main job on this machine; STORE=s3, KEEP=1, KAFKA=4.0.2
@@ -61,8 +62,8 @@ generate: tools ## Regenerate what is generated: FlatBuffers code, configuration
 	@CGO_ENABLED=0 go run $(GOTAGS) ./cgo/assemble/configdoc > docs/config.md
 
 generate-check: generate ## Fail if a generated file differs from the committed one
-	@git diff --exit-code -- internal/wire jni-shim/src/generated docs/config.md || \
-		{ echo "generated files differ: commit what 'make generate' writes"; exit 1; }
+	@test -z "$$(git status --porcelain -- internal/wire jni-shim/src/generated docs/config.md)" || \
+		{ git diff -- internal/wire jni-shim/src/generated docs/config.md; echo "generated files differ: commit what 'make generate' writes"; exit 1; }
 
 clean: ## Remove everything built in this directory
 	@rm -rf build .gradle

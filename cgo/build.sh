@@ -28,6 +28,6 @@ cd "$root"
 CGO_ENABLED=1 \
 CGO_CFLAGS="-O2 -Wall -Wextra -Wno-unused-parameter -I$JAVA_HOME/include -I$JAVA_HOME/include/linux" \
   go build -buildmode=c-shared -trimpath -tags "netgo,osusergo${TIDEMARK_TAGS:+,$TIDEMARK_TAGS}" \
-  -ldflags "-w -linkmode external -X main.version=$version -extldflags '-Wl,--version-script=$here/exports.map'" \
+  -buildvcs=false -ldflags "-w -buildid= -linkmode external -X main.version=$version -extldflags '-Wl,--version-script=$here/exports.map'" \
   -o "$out" ./cgo
 rm -f "${out%.so}.h" # cgo writes a header beside the library; tm.h is the one that is kept

@@ -14,6 +14,10 @@ fi
 packages=$(CGO_ENABLED=0 go list "$tags" ./...)
 CGO_ENABLED=0 go vet "$tags" $packages
 
+# The library's own package builds only with cgo and a JDK's headers.
+java_home=${JAVA_HOME:-$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")}
+CGO_ENABLED=1 CGO_CFLAGS="-I$java_home/include -I$java_home/include/linux" go vet "$tags" ./cgo
+
 staticcheck=$cache/bin/staticcheck-0.8.2
 if [ ! -x "$staticcheck" ]; then
   echo "lint: installing staticcheck v0.8.2"

@@ -2,8 +2,8 @@ package objectserver
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -102,8 +102,8 @@ func TestSeaweedFS(t *testing.T) {
 }
 
 func TestVersityGW(t *testing.T) {
-	if _, err := StartVersity(t.Context(), ""); errors.Is(err, ErrNoVersity) {
-		t.Skip(err)
+	if os.Getenv("TIDEMARK_VERSITYGW") == "" {
+		t.Skip(ErrNoVersity) // a second opinion; SeaweedFS is the store every run uses
 	}
 	server := run(t, StartVersity)
 	storetest.Acceptance(t, func(t *testing.T) objectstore.Store { return store(t, server, "some/prefix", nil) },
