@@ -163,6 +163,20 @@ func (n *Node) PID() int {
 // Kill ends the broker with SIGKILL and waits until it is gone.
 func (n *Node) Kill() { n.signal(syscall.SIGKILL, time.Minute) }
 
+// Pause stops the process without ending it, until Resume or Kill.
+func (n *Node) Pause() {
+	if pid := n.PID(); pid > 0 {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+	}
+}
+
+// Resume undoes Pause.
+func (n *Node) Resume() {
+	if pid := n.PID(); pid > 0 {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+}
+
 // Stop ends the broker politely, after d by force. It reports whether it ended by itself.
 func (n *Node) Stop(d time.Duration) bool {
 	if n.signal(syscall.SIGTERM, d) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,7 @@ func TestCluster(t *testing.T) {
 	}
 	w.inSync(topic)
 	w.prefer(topic)
+	third := w.pausedLeader(topic, 2, b)
 	acked := b.stop()
 
 	log := w.consume(topic)
@@ -65,7 +67,34 @@ func TestCluster(t *testing.T) {
 			t.Logf("a copy that a crash interrupted is left in the store: %s, %d bytes", filepath.Base(s.log), info.Size())
 		}
 	}
-	w.done("broker %d killed, broker %d stopped, leaders moved four times: %d records are rows once", first, second, len(log))
+	w.done("broker %d killed, broker %d stopped, broker %d paused until another led and woken: %d records are rows once", first, second, third, len(log))
+}
+
+// pausedLeader stops the process of a leader in the middle of its work until another broker leads, and lets it go on with what it
+// believes to be its own.
+func (w *world) pausedLeader(topic string, partition int32, b *background) int {
+	w.Helper()
+	paused := w.leader(topic, partition)
+	before := strings.Count(w.node(paused).Log(), "table.converted")
+	w.eventually(time.Minute, func() error {
+		if strings.Count(w.node(paused).Log(), "table.converted") == before {
+			return fmt.Errorf("broker %d converts nothing", paused)
+		}
+		return nil
+	})
+	w.node(paused).Pause()
+	defer w.node(paused).Resume()
+	w.eventually(time.Minute, func() error {
+		if l := w.leader(topic, partition); l == paused || l < 0 {
+			return fmt.Errorf("partition %d is still led by broker %d, which sleeps", partition, l)
+		}
+		return nil
+	})
+	b.goesOn(900)
+	w.node(paused).Resume()
+	w.inSync(topic)
+	b.goesOn(300)
+	return paused
 }
 
 func (w *world) node(id int) *cluster.Node { return w.cluster.Nodes[id-1] }

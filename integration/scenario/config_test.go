@@ -107,7 +107,8 @@ func (w *world) badLibraries() {
 	w.refusedStart("noexec", nil, []string{noexec, "forbids execution (noexec)", "-Dtidemark.native.dir"})
 }
 
-// TestClassPath: with a class path of its own the storage manager warns and tiers; the stock metadata manager knows no tables.
+// TestClassPath: with a class path of its own the storage manager warns and tiers; with the stock metadata manager there are no tables,
+// and the log and the command say why.
 func TestClassPath(t *testing.T) {
 	w := prepare(t, cluster.Options{Version: "4.4.0", JVMArgs: quick})
 	n := w.cluster.Nodes[0]
@@ -139,17 +140,10 @@ func TestClassPath(t *testing.T) {
 	if d := different(w.fetchAll(topic, 0), files.whole(0)); d != "" {
 		t.Errorf("what Fetch returns differs from the local log: %s", d)
 	}
-	w.done("class.path gives a warning and %d segments were tiered and read back", segments)
-}
-
-// TestTablesNeedTheMetadataManager: with the stock metadata manager the log and the command say why there are no tables.
-func TestTablesNeedTheMetadataManager(t *testing.T) {
-	w := start(t, cluster.Options{Version: "4.4.0", JVMArgs: quick})
-	w.topic("plain", 1, nil)
 	w.awaitLog(0, "remote.log.metadata.manager.class.name is not io.tidemark.kafka.TidemarkRemoteLogMetadataManager", time.Minute)
-	out, err := w.tidemark("table", "create", "--topic", "plain")
+	out, err := w.tidemark("table", "create", "--topic", topic)
 	if err == nil || !strings.Contains(err.Error(), "__tidemark_tables does not exist") {
 		t.Errorf("table create on such a broker: %v %s", err, out)
 	}
-	w.done("the log and the command say why there are no tables")
+	w.done("class.path gives a warning, %d segments were tiered and read back; log and command say why there are no tables", segments)
 }

@@ -22,7 +22,7 @@ func TestCrash(t *testing.T) {
 			if version == "4.0.2" { // its restarts take long: the moments that differ by version
 				moments = moments[:3]
 			}
-			c.run(moments, 2)
+			c.run(moments, len(moments)/3)
 		})
 	}
 }

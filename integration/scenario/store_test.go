@@ -64,7 +64,7 @@ func dirOutage(dir string) outage {
 // TestFileStoreDown: while the file store cannot be used the broker takes and serves records; afterwards everything is tiered and a
 // row, without anybody's doing.
 func TestFileStoreDown(t *testing.T) {
-	w := start(t, cluster.Options{Version: "4.4.0", Tables: true})
+	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
 	w.storeDown(dirOutage(w.storeDir()))
 }
 
@@ -221,7 +221,7 @@ func (w *world) flip(name string, at int) func() {
 
 // TestDamage: damaged objects are errors that name them; what is whole is served, and nothing is skipped silently.
 func TestDamage(t *testing.T) {
-	w := start(t, cluster.Options{Version: "4.4.0", Tables: true})
+	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
 	const topic = "damaged"
 	s := newSeeded(7)
 	w.topic(topic, 2, nil)
@@ -253,8 +253,10 @@ func TestDamage(t *testing.T) {
 		t.Errorf("the other partition is affected: %s", d)
 	}
 	w.noRead(topic, 0, filepath.Base(first.sidecar()))
+	w.names(topic, first.sidecar())
 	mendSidecar()
 	w.noGap(topic, files, second)
+	w.names(topic, second.log, "--data")
 	mendLog()
 	if d := different(w.fetchAll(topic, 0), files.whole(0)); d != "" {
 		t.Errorf("after the repair: %s", d)
@@ -333,22 +335,33 @@ func (w *world) damagedTable(topic, id string) {
 		return best
 	}
 	main := filepath.Join("tables", id, "main", "*")
+	file := newest(filepath.Join(main, "data", "*", "*", "*.parquet"))
 	for _, c := range []struct {
 		name string
 		at   int
+		more []string
 	}{
-		{newest(filepath.Join(main, "data", "*", "*", "*.parquet")), -6},
-		{newest(filepath.Join(main, "metadata", "*.metadata.json*")), 10},
-		{newest(filepath.Join(main, "metadata", "snap-*.avro")), 20},
-		{newest(filepath.Join(main, "metadata", "*-m*.avro")), 20},
-		{newest(filepath.Join("catalog", "groups", id, "claims", "*", "*")), 20},
+		{file, -6, nil},
+		{file, 5000, []string{"--data"}}, // in a page
+		{newest(filepath.Join(main, "metadata", "*.metadata.json*")), 10, nil},
+		{newest(filepath.Join(main, "metadata", "snap-*.avro")), 20, nil},
+		{newest(filepath.Join(main, "metadata", "*-m*.avro")), 20, nil},
+		{newest(filepath.Join("catalog", "groups", id, "claims", "*", "*")), 20, nil},
 	} {
 		mend := w.flip(c.name, c.at)
-		out, err := w.tidemark("verify", topic)
-		if err == nil || !strings.Contains(err.Error()+out, filepath.Base(c.name)) {
-			w.Errorf("verify does not name the damaged %s: %v\n%s", c.name, err, out)
-		}
+		w.names(topic, c.name, c.more...)
 		mend()
 	}
-	w.verify(topic)
+	if out, err := w.tidemark("verify", topic, "--data"); err != nil {
+		w.Errorf("after the repair: %v\n%s", err, out)
+	}
+}
+
+// names fails unless verify fails and names a file.
+func (w *world) names(topic, file string, more ...string) {
+	w.Helper()
+	out, err := w.tidemark(append([]string{"verify", topic}, more...)...)
+	if err == nil || !strings.Contains(err.Error()+out, filepath.Base(file)) {
+		w.Errorf("verify %v does not name the damaged %s: %v\n%s", more, file, err, out)
+	}
 }

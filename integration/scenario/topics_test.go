@@ -13,7 +13,7 @@ import (
 
 // TestTopics: what an operator does to topics that are, or cannot be, tables.
 func TestTopics(t *testing.T) {
-	w := start(t, cluster.Options{Version: "4.4.0", Tables: true})
+	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
 	w.refused()
 	w.deleted()
 	w.done("unfit topics refused with the reason; a deleted topic's segments became rows; a topic of the same name is another table")

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // TestTransactions: rows are the records of committed transactions and those outside of any, whichever segment holds the
 // marker; a transaction that is open at the end of the last segment waits for the next one.
 func TestTransactions(t *testing.T) {
-	w := start(t, cluster.Options{Version: "4.4.0", Tables: true})
+	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
 	const topic = "txns"
 	w.topic(topic, 1, nil)
 	w.createTable(topic)
@@ -57,10 +58,29 @@ func TestTransactions(t *testing.T) {
 	x.tailWaits(id, first)
 	w.tierAll(topic)
 	w.covered(topic)
+	x.markerAlone(c)
+	w.covered(topic)
 	w.inLog(w.consume(topic), x.committed)
 	w.sameRows(w.rows(topic, rawValue), x.committed)
 	w.verify(topic)
 	w.done("%d committed records are rows, %d aborted ones are not; the tail of an open transaction waited at offset %d", len(x.committed), x.aborted, first)
+}
+
+// markerAlone makes a segment that holds nothing but the marker of a transaction: local retention closes the one with its records first.
+func (x *transactions) markerAlone(t *transaction) {
+	x.Helper()
+	t.begin()
+	last := t.write(3)[2].offset
+	x.eventually(time.Minute, func() error {
+		files, _ := filepath.Glob(filepath.Join(x.cluster.Nodes[0].LogDirs[0], x.topic+"-0", fmt.Sprintf("%020d.log", last+1)))
+		if len(files) == 0 {
+			return fmt.Errorf("the segment with offset %d is not closed", last)
+		}
+		return nil
+	})
+	t.end(kgo.TryCommit)
+	x.decided(x.topic)
+	x.tierAll(x.topic)
 }
 
 type transactions struct {
