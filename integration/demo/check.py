@@ -11,8 +11,11 @@ import random
 import sys
 import sysconfig
 
-NUMBERS = ["dep_time", "dep_delay", "arr_time", "arr_delay", "flight", "air_time", "distance", "hour", "minute"]
-TEXTS = ["carrier", "tailnum", "origin", "dest"]
+NUMBERS = [
+    "year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time", "arr_delay", "flight",
+    "air_time", "distance", "hour", "minute",
+]
+TEXTS = ["carrier", "tailnum", "origin", "dest", "time_hour"]
 
 
 def arguments():

@@ -32,6 +32,7 @@ type demo struct {
 	server  *objectserver.Server
 	http    string
 	source  string
+	base    time.Time // of the first record
 	records int
 	bytes   int64
 	topicID string
@@ -119,6 +120,7 @@ func (d *demo) start(ctx context.Context) error {
 			properties["rsm.config."+k] = v
 		}
 	}
+	fmt.Println("      beside documented settings the broker looks for work every second (Kafka's remote.log.manager.task.interval.ms and log.retention.check.interval.ms), so that nobody waits")
 	d.cluster, err = cluster.Start(ctx, cluster.Options{Version: d.version, Dir: dir, Jar: d.jar, Tables: true, Heap: "1g", Properties: properties})
 	return err
 }

@@ -133,7 +133,7 @@ func (d *demo) produce(ctx context.Context) error {
 		defer cl.Close()
 		clients = append(clients, cl)
 	}
-	base := time.Now().Add(-time.Hour)
+	d.base = time.Now().Add(-time.Hour)
 	var failed error
 	promise := func(r *kgo.Record, err error) {
 		if err != nil && failed == nil {
@@ -146,8 +146,8 @@ func (d *demo) produce(ctx context.Context) error {
 				return err
 			}
 		}
-		r := &kgo.Record{Partition: int32(i % partitions), Key: keyOf(i), Value: bytes.Clone(line), Timestamp: base.Add(time.Duration(i) * time.Millisecond)}
-		if i%7 == 0 {
+		r := &kgo.Record{Partition: int32(i % partitions), Key: keyOf(i), Value: bytes.Clone(line), Timestamp: time.UnixMilli(d.recordTime(i))}
+		if headed(i) {
 			r.Headers = []kgo.RecordHeader{{Key: "source", Value: []byte("nycflights13")}}
 		}
 		clients[i/chunk%2].Produce(ctx, r, promise)
@@ -214,44 +214,56 @@ func (d *demo) local() (int64, error) {
 	return left, nil
 }
 
-// consume reads everything with Kafka's console consumer and compares partition, offset, key and value of every record.
+// recordTime is the timestamp of record i, in ms.
+func (d *demo) recordTime(i int) int64 {
+	return d.base.Add(time.Duration(i) * time.Millisecond).UnixMilli()
+}
+
+// consume reads everything with Kafka's console consumer and compares partition, offset, timestamp, headers, key and value of every record.
 func (d *demo) consume(ctx context.Context) error {
 	out, err := d.cluster.Tool(ctx, "org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", d.cluster.Bootstrap(),
 		"--topic", topic, "--from-beginning", "--max-messages", strconv.Itoa(d.records), "--timeout-ms", "60000",
-		"--property", "print.partition=true", "--property", "print.offset=true", "--property", "print.key=true", "--property", "print.headers=false",
-		"--consumer-property", "fetch.max.bytes=52428800")
+		"--property", "print.partition=true", "--property", "print.offset=true", "--property", "print.key=true",
+		"--property", "print.timestamp=true", "--property", "print.headers=true")
 	if err != nil {
 		return err
 	}
 	got := make([]string, d.records)
 	seen := 0
 	for line := range strings.Lines(out) {
-		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 4)
-		if len(parts) != 4 {
+		// CreateTime:<ms> Partition:<p> Offset:<o> <headers> <key> <value>
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 6)
+		if len(parts) != 6 {
 			continue
 		}
-		p, err1 := strconv.Atoi(strings.TrimPrefix(parts[0], "Partition:"))
-		o, err2 := strconv.Atoi(strings.TrimPrefix(parts[1], "Offset:"))
+		p, err1 := strconv.Atoi(strings.TrimPrefix(parts[1], "Partition:"))
+		o, err2 := strconv.Atoi(strings.TrimPrefix(parts[2], "Offset:"))
 		if err1 != nil || err2 != nil || o*partitions+p >= d.records {
-			return fmt.Errorf("the consumer printed %q", line)
+			return fmt.Errorf("the consumer printed %.200q", line)
 		}
-		got[o*partitions+p] = parts[2] + "\t" + parts[3]
+		got[o*partitions+p] = parts[0] + "\t" + strings.Join(parts[3:], "\t")
 		seen++
 	}
 	if seen != d.records {
 		return fmt.Errorf("the consumer read %d records of %d", seen, d.records)
 	}
 	return d.lines(func(i int, line []byte) error {
-		key := "null"
+		key, headers := "null", "NO_HEADERS"
 		if k := keyOf(i); k != nil {
 			key = string(k)
 		}
-		if want := key + "\t" + string(line); got[i] != want {
-			return fmt.Errorf("partition %d offset %d: read %.80q, produced %.80q", i%partitions, i/partitions, got[i], want)
+		if headed(i) {
+			headers = "source:nycflights13"
+		}
+		if want := fmt.Sprintf("CreateTime:%d\t%s\t%s\t%s", d.recordTime(i), headers, key, line); got[i] != want {
+			return fmt.Errorf("partition %d offset %d: read %.120q, produced %.120q", i%partitions, i/partitions, got[i], want)
 		}
 		return nil
 	})
 }
+
+// headed reports whether record i has a header.
+func headed(i int) bool { return i%7 == 0 }
 
 // table waits until the ledger has passed every record.
 func (d *demo) table(ctx context.Context) error {
