@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tidemark/internal/listener"
@@ -57,20 +58,30 @@ type HTTPConfig struct {
 func Parse(properties map[string]string) (Config, error) {
 	var c Config
 	faults := bind(&c, properties, handled...)
-	if len(faults) == 0 {
-		faults = c.faults()
+	for _, f := range c.faults(properties) {
+		if !slices.ContainsFunc(faults, func(known string) bool { return mentions(f, subject(known)) }) {
+			faults = append(faults, f)
+		}
 	}
+	slices.Sort(faults)
 	if len(faults) > 0 {
 		for i, f := range faults {
 			faults[i] = Prefix + f
 		}
-		return c, status.Errorf(status.Invalid, "%d faults in the configuration of Tidemark:\n  %s", len(faults), strings.Join(faults, "\n  "))
+		return c, status.Errorf(status.Invalid, "%s in the configuration of Tidemark:\n  %s", count(len(faults)), strings.Join(faults, "\n  "))
 	}
 	return c, nil
 }
 
+func count(faults int) string {
+	if faults == 1 {
+		return "1 fault"
+	}
+	return strconv.Itoa(faults) + " faults"
+}
+
 // faults checks the parts and what holds between them.
-func (c *Config) faults() (faults []string) {
+func (c *Config) faults(properties map[string]string) (faults []string) {
 	bad := func(is bool, format string, args ...any) {
 		if is {
 			faults = append(faults, fmt.Sprintf(format, args...))
@@ -79,7 +90,9 @@ func (c *Config) faults() (faults []string) {
 	switch c.Store.Type {
 	case StoreFile:
 		bad(!filepath.IsAbs(c.Store.Path), "store.path: %q is not an absolute path", c.Store.Path)
-		bad(c.S3.Bucket != "", "store.s3.bucket: only with store.type=s3")
+		for key := range properties {
+			bad(strings.HasPrefix(key, "store.s3."), "%s: only with store.type=s3", key)
+		}
 	case StoreS3:
 		bad(c.Store.Path != "", "store.path: only with store.type=file")
 		faults = append(faults, c.S3.Validate()...)
@@ -100,8 +113,20 @@ func (c *Config) faults() (faults []string) {
 	bad(c.Native.SlabBytes < 64<<10 || c.Native.SlabBytes > 64<<20, "native.slab.bytes: %d is not between 64 KiB and 64 MiB", c.Native.SlabBytes)
 	bad(c.Native.SlabBytes%4096 != 0, "native.slab.bytes: %d is not a multiple of 4096", c.Native.SlabBytes)
 	bad(c.Native.MemoryLimit < 0, "native.memory.limit: must not be negative")
-	slices.Sort(faults)
 	return faults
+}
+
+// subject is the setting a fault begins with.
+func subject(fault string) string {
+	if i := strings.IndexAny(fault, ": "); i >= 0 {
+		return fault[:i]
+	}
+	return fault
+}
+
+// mentions reports whether a fault is about a setting: one that has a fault of its own already.
+func mentions(fault, key string) bool {
+	return slices.Contains(strings.FieldsFunc(fault, func(r rune) bool { return strings.ContainsRune(" :,;=()", r) }), key)
 }
 
 // where is the store in words.

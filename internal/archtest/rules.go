@@ -42,6 +42,7 @@ var rules = map[string]rule{
 	"cgo/dispatch":                   {imports: []string{"internal/wire", "internal/status", "internal/telemetry", "internal/budget"}, libs: []string{"github.com/google/flatbuffers/go"}},
 	"cgo/assemble":                   {imports: []string{"..."}},
 	"cgo/assemble/configdoc":         {imports: []string{"cgo/assemble"}},
+	"cgo/assemble/assembletest":      {imports: []string{"..."}},
 	"cmd/tidemark":                   {imports: []string{"..."}},
 	"internal/archtest":              {},
 	"internal/kafkalog/logtest":      {imports: []string{"internal/kafkalog"}, libs: []string{"github.com/"}},
@@ -50,7 +51,7 @@ var rules = map[string]rule{
 }
 
 // tests are packages that only tests, bench and integration import.
-var tests = []string{"internal/archtest", "internal/kafkalog/logtest", "internal/objectstore/storetest", "catalog/catalogtest", "integration", "bench"}
+var tests = []string{"internal/archtest", "internal/kafkalog/logtest", "internal/objectstore/storetest", "catalog/catalogtest", "cgo/assemble/assembletest", "integration", "bench"}
 
 // exclusive libraries are pinned and patched in one place.
 var exclusive = map[string][]string{

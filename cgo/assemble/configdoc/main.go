@@ -26,6 +26,6 @@ An unknown, missing or contradictory setting stops the broker at its start with 
 
 `
 
-func main() {
-	fmt.Print(head + assemble.Reference())
-}
+func main() { fmt.Print(text()) }
+
+func text() string { return head + assemble.Reference() }
