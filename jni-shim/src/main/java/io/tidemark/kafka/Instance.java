@@ -26,9 +26,10 @@ final class Instance {
     private static final int OPEN_DEADLINE_MS = 30_000;
     private static final int CLOSE_DEADLINE_MS = 10_000;
     private static final int DELETE_DEADLINE_MS = 5_000;
-    private static final int STREAM_DEADLINE_MS = 30_000;
-    private static final int COPY_FLOOR_MS = 120_000;
-    private static final int COPY_BYTES_PER_MS = 1 << 10; // at a MiB/s a copy is slow, below that it is stuck
+    // Outer bounds: within them fetch.deadline.ms, copy.deadline.ms and the least rates decide.
+    private static final int STREAM_DEADLINE_MS = 120_000;
+    private static final int COPY_FLOOR_MS = 3_600_000;
+    private static final int COPY_BYTES_PER_MS = 16;
 
     private final Transport transport;
     private final int nodeId;
