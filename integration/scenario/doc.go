@@ -2,7 +2,7 @@
 //
 // # Guarantees
 //
-// Every scenario starts its own brokers in a directory of its own under build/scenario, which is kept when it fails, and compares with
+// Every scenario starts its own brokers in a directory of its own under build/scenario, which is kept when it fails or SCENARIO_KEEP is set, and compares with
 // what was produced: the log byte for byte or record by record, the table row by row through an outside reader.
 //
 // # Not its job

@@ -106,7 +106,9 @@ func prepare(t *testing.T, o cluster.Options) *world {
 			}
 			return
 		}
-		_ = os.RemoveAll(o.Dir)
+		if os.Getenv("SCENARIO_KEEP") == "" {
+			_ = os.RemoveAll(o.Dir)
+		}
 	})
 	return w
 }
