@@ -3,7 +3,10 @@ package assemble
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"tidemark/catalog/builtin"
@@ -46,10 +49,19 @@ func openCatalog(c Config, store objectstore.Store, log *slog.Logger) (*builtin.
 	return builtin.Open(store, cfg, log)
 }
 
-// OpenStore opens the store and the catalog of a configuration for reading, for the operator's command. The caller calls release at
-// the end.
+// StoreSettings are the keys of those properties that say where the store is, in order.
+func StoreSettings(properties map[string]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(properties)), func(key string) bool { return !strings.HasPrefix(key, "store.") })
+}
+
+// OpenStore opens the store and the catalog of a configuration for reading, for the operator's command. Other settings than
+// StoreSettings do not count. The caller calls release at the end.
 func OpenStore(ctx context.Context, properties map[string]string, log *slog.Logger) (store objectstore.Store, cat *builtin.Catalog, release func(), err error) {
-	c, err := Parse(properties)
+	own := map[string]string{"local.dir": "/"} // needed by a broker only
+	for _, key := range StoreSettings(properties) {
+		own[key] = properties[key]
+	}
+	c, err := Parse(own)
 	if err != nil {
 		return nil, nil, nil, err
 	}

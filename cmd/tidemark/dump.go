@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"tidemark/catalog"
 	"tidemark/internal/objectstore/key"
@@ -24,11 +23,18 @@ func dumpCommands() []command {
 	return []command{
 		{name: "dump segments", args: "", summary: "list the stored segments of a topic", run: dumpSegments, flags: func(f *flag.FlagSet, e *env) {
 			f.StringVar(&e.topic, "topic", "", "the `topic`, or its topic id when no broker runs")
-		}},
-		{name: "dump sidecar", args: "KEY|FILE", summary: "show a segment's sidecar: manifest, chunks, indexes", run: dumpSidecar},
-		{name: "dump metadata", args: "HEX|BASE64", summary: "show the custom metadata Kafka keeps of a segment", run: dumpMetadata},
-		{name: "dump ledger", args: "TOPIC", summary: "show what a table's ledger says", run: dumpLedger},
-		{name: "dump holds", args: "LOGDIR...", summary: "list the hold files in log directories: segments that wait for their table", run: dumpHolds},
+		}, long: "Lists what lies in the store. A segment is complete once its sidecar is there; one without is being copied, or is left of a copy that failed."},
+		{name: "dump sidecar", args: "KEY|FILE", summary: "show a segment's sidecar: manifest, chunks, indexes", run: dumpSidecar,
+			long: "The argument is a file on this machine or, with --config, a key in the store as dump segments --json shows it with .log replaced by\n" +
+				".sidecar. All checksums of the sidecar are checked; exit code 3 if one is wrong. verify --data checks the log object against it."},
+		{name: "dump metadata", args: "HEX|BASE64", summary: "show the custom metadata Kafka keeps of a segment", run: dumpMetadata,
+			long: "The bytes are those of the field customMetadata in a record of Kafka's topic __remote_log_metadata. No broker and no store are asked."},
+		{name: "dump ledger", args: "TOPIC", summary: "show what a table's ledger says", run: dumpLedger,
+			long: "The ledger is the part of the table that says which offsets it covers. Give the topic id when no broker runs. Per partition: start and\n" +
+				"next are the covered offsets [start, next); batch epoch, last batch and CRC identify the end of what is covered in Kafka's log."},
+		{name: "dump holds", args: "LOGDIR...", summary: "list the hold files in log directories: segments that wait for their table", run: dumpHolds,
+			long: "Hold files are second names (hard links) of closed segments, so that local retention does not take them before they are rows. They go\n" +
+				"by themselves; their space counts against hold.max.bytes."},
 	}
 }
 
@@ -113,32 +119,49 @@ func dumpSidecar(ctx context.Context, e *env, args []string) error {
 	}
 	ctx, cancel := e.context(ctx)
 	defer cancel()
-	raw, err := os.ReadFile(args[0])
+	raw, err := e.object(ctx, args[0])
 	if err != nil {
-		if err := e.open(ctx); err != nil {
-			return err
-		}
-		if raw, _, err = e.store.Get(ctx, args[0], stored.MaxSidecarSize); err != nil {
-			return err
-		}
+		return err
 	}
 	s, err := stored.DecodeSidecar(raw)
 	if err != nil {
 		return status.Wrapf(err, "%s", args[0])
 	}
-	m := s.Manifest
-	return e.print(m, func(w io.Writer) {
-		fmt.Fprintf(w, "topic          %s (id %s)\npartition      %d\nsegment        %s\noffsets        %d to %d\n", m.Topic, key.UUID(m.TopicID), m.Partition,
-			key.UUID(m.SegmentID), m.BaseOffset, m.EndOffset)
-		fmt.Fprintf(w, "bytes          %d original, %d stored, chunks of %d\n", m.Map.Size, m.Map.StoredSize, m.Map.ChunkSize)
-		fmt.Fprintf(w, "max timestamp  %s\nwritten by     Tidemark %s, broker %d\n\n", time.UnixMilli(m.MaxTimestamp).UTC().Format(time.RFC3339Nano), m.Writer, m.BrokerID)
-		for _, i := range m.Indexes {
-			fmt.Fprintf(w, "index %-18s %9d bytes  CRC32C %08x\n", i.Kind, i.Size, i.CRC)
+	v := viewManifest(s.Manifest)
+	return e.print(v, func(w io.Writer) {
+		fmt.Fprintf(w, "topic          %s (id %s)\npartition      %d\nsegment        %s\noffsets        %d to %d\n", v.Topic, v.TopicID, v.Partition,
+			v.SegmentID, v.BaseOffset, v.EndOffset)
+		fmt.Fprintf(w, "bytes          %d original, %d stored, chunks of %d\n", v.Bytes, v.StoredBytes, v.ChunkBytes)
+		fmt.Fprintf(w, "max timestamp  %s\nwritten by     Tidemark %s, broker %d\n\n", instant(v.MaxTimestamp), v.Writer, v.BrokerID)
+		for _, i := range v.Indexes {
+			fmt.Fprintf(w, "index %-18s %9d bytes  CRC32C %s\n", i.Kind, i.Bytes, i.CRC)
 		}
-		for i, c := range m.Map.Chunks {
-			fmt.Fprintf(w, "chunk %-6d original %10d  stored %10d + %9d  CRC32C %08x\n", i, c.Original, c.Stored, c.StoredSize, c.CRC)
+		for i, c := range v.Chunks {
+			fmt.Fprintf(w, "chunk %-6d original %10d  stored %10d + %9d  CRC32C %s\n", i, c.Original, c.Stored, c.Bytes, c.CRC)
 		}
 	})
+}
+
+// object reads a sidecar from a file, or from the store if there is no such file.
+func (e *env) object(ctx context.Context, name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.Size() > stored.MaxSidecarSize:
+		return nil, status.Errorf(status.Corrupt, "%s has %d bytes, more than the largest sidecar of %d", name, info.Size(), stored.MaxSidecarSize)
+	case err == nil:
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			return nil, status.Errorf(status.Invalid, "read the sidecar: %w", err)
+		}
+		return raw, nil
+	case e.config == "":
+		return nil, status.Errorf(status.NotFound, "there is no file %s; with --config FILE the argument may be a key in the store", name)
+	}
+	if err := e.open(ctx); err != nil {
+		return nil, err
+	}
+	raw, _, err := e.store.Get(ctx, name, stored.MaxSidecarSize)
+	return raw, err
 }
 
 func dumpMetadata(_ context.Context, e *env, args []string) error {
@@ -155,8 +178,9 @@ func dumpMetadata(_ context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	return e.print(m, func(w io.Writer) {
-		fmt.Fprintf(w, "log object   %d bytes, CRC32C %08x, transformed %v\nsidecar      %d bytes, CRC32C %08x\n", m.Size, m.CRC, m.Transformed, m.SidecarSize, m.SidecarCRC)
+	v := metadataView{LogBytes: m.Size, LogCRC: crc(m.CRC), SidecarBytes: m.SidecarSize, SidecarCRC: crc(m.SidecarCRC), Transformed: m.Transformed}
+	return e.print(v, func(w io.Writer) {
+		fmt.Fprintf(w, "log object   %d bytes, CRC32C %s, transformed %v\nsidecar      %d bytes, CRC32C %s\n", v.LogBytes, v.LogCRC, v.Transformed, v.SidecarBytes, v.SidecarCRC)
 	})
 }
 
@@ -174,24 +198,18 @@ func dumpLedger(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	reading, head, err := e.reading(ctx, id)
+	group, reading, err := e.load(ctx, id)
 	if err != nil {
 		return err
 	}
-	l := reading.Ledger
-	return e.print(struct {
-		Event    catalog.Event
-		Detail   string
-		Snapshot int64
-		Ledger   catalog.Ledger
-	}{reading.Event, reading.Detail, head, l}, func(w io.Writer) {
-		fmt.Fprintf(w, "state       %s %s\nsnapshot    %d\ncluster     %s\ntopic       %s (id %s)\ngeneration  %d\nseq         %d\n\n", reading.Event, reading.Detail, head,
-			l.Claim.ClusterID, l.Claim.Topic, l.Claim.TopicID, l.Generation, l.Seq)
+	v := viewLedger(reading, head(group))
+	return e.print(v, func(w io.Writer) {
+		fmt.Fprintf(w, "state       %s\nsnapshot    %d\ncluster     %s\ntopic       %s (id %s)\ntable uuid  %s\ngeneration  %d\nseq         %d\n\n",
+			strings.TrimSpace(string(v.Event)+" "+v.Detail), v.Snapshot, v.ClusterID, v.Topic, v.TopicID, v.TableUUID, v.Generation, v.Seq)
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(tw, "partition\tstart\tnext\tbatch epoch\tlast batch\tCRC\tnewest row\t")
-		for _, n := range l.Numbers() {
-			p := l.Progress(n)
-			fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%08x\t%d\t\n", n, p.Start, p.Next, p.BatchEpoch, p.LastBatchBase, p.LastBatchCRC, p.Last)
+		for _, p := range v.Partitions {
+			fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%s\t%d\t\n", p.Partition, p.Start, p.Next, p.BatchEpoch, p.LastBatch, p.LastBatchCRC, p.NewestRow)
 		}
 		_ = tw.Flush()
 	})

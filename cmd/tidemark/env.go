@@ -1,22 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"strings"
 	"time"
 
 	"tidemark/catalog/builtin"
 	"tidemark/cgo/assemble"
 	"tidemark/internal/kafkaclient"
 	"tidemark/internal/objectstore"
-	"tidemark/internal/status"
 )
 
 // env is what commands share: flags, outputs, and the broker and store behind them, opened when first used.
@@ -107,42 +103,4 @@ func (e *env) progress(format string, args ...any) {
 	if !e.json {
 		fmt.Fprintf(e.errs, format+"\n", args...)
 	}
-}
-
-// readProperties reads the settings of Tidemark from a server.properties file, prefix stripped.
-func readProperties(path string) (map[string]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, status.Errorf(status.Invalid, "read the configuration: %w", err)
-	}
-	defer f.Close()
-	out := map[string]string{}
-	lines := bufio.NewScanner(f)
-	var pending string
-	for lines.Scan() {
-		line := pending + strings.TrimLeft(lines.Text(), " \t")
-		pending = ""
-		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "!") {
-			continue
-		}
-		if strings.HasSuffix(line, "\\") && !strings.HasSuffix(line, "\\\\") {
-			pending = strings.TrimSuffix(line, "\\")
-			continue
-		}
-		i := strings.IndexAny(line, "=:")
-		if i < 0 {
-			continue
-		}
-		key := strings.TrimSpace(line[:i])
-		if name, ok := strings.CutPrefix(key, assemble.Prefix); ok {
-			out[name] = strings.ReplaceAll(strings.TrimSpace(line[i+1:]), `\\`, `\`)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, status.Errorf(status.Invalid, "read %s: %w", path, err)
-	}
-	if len(out) == 0 {
-		return nil, status.Errorf(status.Invalid, "%s has no setting that starts with %s", path, assemble.Prefix)
-	}
-	return out, nil
 }

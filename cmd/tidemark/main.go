@@ -43,7 +43,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // the command could not do its work
 	exitUsage  = 2 // the command line is wrong
-	exitFound  = 3 // verify or dump found something wrong with the data
+	exitFound  = 3 // something is wrong with the data
 )
 
 // errFound ends a command that did its work and found damage.
@@ -109,6 +109,9 @@ func (c command) call(ctx context.Context, args []string, out, errs io.Writer) i
 		return exitFound
 	}
 	fmt.Fprintf(errs, "tidemark %s: %s: %v\n", c.name, status.Of(err), err)
+	if status.Is(err, status.Corrupt) {
+		return exitFound
+	}
 	return exitFailed
 }
 
@@ -135,6 +138,9 @@ func (c command) help(w io.Writer, f *flag.FlagSet) {
 		name, usage := flag.UnquoteUsage(fl)
 		if name != "" {
 			name = " " + strings.ToUpper(name)
+		}
+		if fl.DefValue != "" && fl.DefValue != "false" {
+			usage += " (default " + fl.DefValue + ")"
 		}
 		fmt.Fprintf(w, "  --%-28s %s\n", fl.Name+name, usage)
 	})

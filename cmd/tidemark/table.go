@@ -34,11 +34,20 @@ func tableCommands() []command {
 			f.StringVar(&c.schema, "schema", "", "JSON Schema `file`, for --format json")
 			f.StringVar(&c.partitionBy, "partition-by", "day", "`how` the table is partitioned: day (of the record's timestamp) or none")
 		}, long: "The brokers that lead the topic's partitions make the table within seconds and fill it from the start of the log, segment by segment\nas they are tiered. Records that do not fit the schema go to <table>__quarantine."},
-		{name: "table list", args: "", summary: "list all tables", run: tableList},
-		{name: "table show", args: "TOPIC", summary: "show a table: definition and, with --config, what it covers", run: tableShow},
-		{name: "table pause", args: "TOPIC", summary: "stop filling a table; what it needs is kept", run: tableState(tables.StatePaused)},
-		{name: "table resume", args: "TOPIC", summary: "go on filling a paused table", run: tableState(tables.StateLive)},
-		{name: "table drop", args: "TOPIC", summary: "remove a table from the catalog; its data files stay in the store", run: tableState(tables.StateDropped)},
+		{name: "table list", args: "", summary: "list all tables", run: tableList,
+			long: "Reads the definitions from the topic __tidemark_tables. Dropped tables are not listed."},
+		{name: "table show", args: "TOPIC", summary: "show a table: definition and, with --config, what it covers", run: tableShow,
+			long: "With --config the ledger is read from the catalog: per partition the offsets [start, next) are in the table, and \"not in the table\"\n" +
+				"counts those up to the last stable offset, the active segment included. A catalog state other than NORMAL, EXPIRED and REPAIRED pauses\n" +
+				"the table; the text beside it says why."},
+		{name: "table pause", args: "TOPIC", summary: "stop filling a table; what it needs is kept", run: tableState(tables.StatePaused),
+			long: "Nothing is lost: segments the table does not have yet are kept in the store beyond the topic's retention, and a resumed table catches up.\n" +
+				"A pause that lasts costs their space."},
+		{name: "table resume", args: "TOPIC", summary: "go on filling a paused table", run: tableState(tables.StateLive),
+			long: "For tables paused with table pause. One that is paused by its catalog state (table show) goes on by itself once the reason is gone."},
+		{name: "table drop", args: "TOPIC", summary: "remove a table from the catalog; its data files stay in the store", run: tableState(tables.StateDropped),
+			long: "Brokers take the table and its quarantine out of the catalog within seconds and give up what they kept for it. The topic and its tiered\n" +
+				"segments stay. A table that is created again for the topic is a new one and starts at the log start."},
 	}
 }
 
@@ -191,6 +200,9 @@ func admit(d *tables.Definition, all map[string]tables.Definition) error {
 }
 
 func tableList(ctx context.Context, e *env, args []string) error {
+	if len(args) > 0 {
+		return usageError("takes nothing beside the flags")
+	}
 	ctx, cancel := e.context(ctx)
 	defer cancel()
 	all, err := e.definitions(ctx)
@@ -267,111 +279,4 @@ func tableState(state string) func(context.Context, *env, []string) error {
 		}
 		return e.print(d, func(w io.Writer) { fmt.Fprintf(w, "table %s.%s is %s\n", d.Namespace, d.Table, state) })
 	}
-}
-
-// shown is the output of table show.
-type shown struct {
-	tables.Definition
-	Event      string           `json:"event,omitempty"`
-	Detail     string           `json:"detail,omitempty"`
-	Snapshot   int64            `json:"snapshot,omitempty"`
-	Partitions []shownPartition `json:"partitions"`
-}
-
-type shownPartition struct {
-	Partition int32 `json:"partition"`
-	Start     int64 `json:"start"`
-	Next      int64 `json:"next"`
-	LogStart  int64 `json:"logStart"`
-	LogEnd    int64 `json:"lastStable"`
-}
-
-func tableShow(ctx context.Context, e *env, args []string) error {
-	topic, err := oneTopic(args)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := e.context(ctx)
-	defer cancel()
-	s := shown{Partitions: []shownPartition{}}
-	if s.Definition, err = e.find(ctx, topic); err != nil {
-		return err
-	}
-	if e.config != "" {
-		if err := e.progressOf(ctx, &s); err != nil {
-			return err
-		}
-	}
-	return e.print(s, func(w io.Writer) {
-		fmt.Fprintf(w, "table        %s.%s\ntopic        %s (id %s)\nformat       %s\npartitioned  %s\nstate        %s\n", s.Namespace, s.Table, s.Topic, s.TopicID, s.Format, s.PartitionBy, s.State)
-		if e.config == "" {
-			fmt.Fprintln(w, "\n--config server.properties shows what the table covers")
-			return
-		}
-		if s.Event != "" {
-			fmt.Fprintf(w, "catalog      %s %s\n", s.Event, s.Detail)
-		}
-		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(tw, "\npartition\tstart\tnext\tlog start\tlast stable\tnot in the table\t")
-		for _, p := range s.Partitions {
-			fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t\n", p.Partition, p.Start, p.Next, p.LogStart, p.LogEnd, p.LogEnd-p.Next)
-		}
-		_ = tw.Flush()
-	})
-}
-
-// progressOf reads the ledger from the catalog and the log's ends from the broker.
-func (e *env) progressOf(ctx context.Context, s *shown) error {
-	if err := e.open(ctx); err != nil {
-		return err
-	}
-	id, err := catalog.ParseTopicID(s.TopicID)
-	if err != nil {
-		return err
-	}
-	reading, head, err := e.reading(ctx, id)
-	if status.Is(err, status.NotFound) {
-		s.Event, s.Detail = "NOT CREATED", "no broker has made the table yet"
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.Event, s.Detail, s.Snapshot = string(reading.Event), reading.Detail, head
-	info, err := e.kafka.DescribeTopic(ctx, s.Topic)
-	if err != nil && !status.Is(err, status.NotFound) {
-		return err
-	}
-	exists := err == nil && info.ID == id
-	partitions := map[int32]bool{}
-	for _, p := range reading.Ledger.Numbers() {
-		partitions[p] = true
-	}
-	if exists {
-		for p := range int32(info.Partitions) {
-			partitions[p] = true
-		}
-	}
-	for p := range partitions {
-		progress := reading.Ledger.Progress(p)
-		row := shownPartition{Partition: p, Start: progress.Start, Next: progress.Next, LogEnd: progress.Next}
-		if exists {
-			if row.LogStart, _, row.LogEnd, err = e.kafka.Offsets(ctx, s.Topic, p); err != nil {
-				return err
-			}
-		}
-		s.Partitions = append(s.Partitions, row)
-	}
-	sort.Slice(s.Partitions, func(i, j int) bool { return s.Partitions[i].Partition < s.Partitions[j].Partition })
-	return nil
-}
-
-// reading loads a group and applies the read rule.
-func (e *env) reading(ctx context.Context, id catalog.TopicID) (catalog.Reading, int64, error) {
-	group, err := e.catalog.LoadGroup(ctx, id)
-	if err != nil {
-		return catalog.Reading{}, 0, err
-	}
-	view, _ := group.View(catalog.Main)
-	return catalog.Read(view, group.Claim), view.Head, nil
 }

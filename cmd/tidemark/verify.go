@@ -5,10 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"tidemark/catalog"
+	"tidemark/catalog/builtin"
 	"tidemark/catalog/iceberg"
-	"tidemark/internal/kafkaclient"
 	"tidemark/internal/status"
 	"tidemark/parquet"
 )
@@ -19,24 +20,48 @@ func verifyCommand() command {
 			f.BoolVar(&e.data, "data", false, "also read every page of the table's files and every byte of the topic's stored segments, and check their checksums")
 		},
 		long: "Compares the ledger with the footers of all files of the table and its quarantine: per partition their ranges must tile what the ledger\n" +
-			"says is covered. With --bootstrap-server it also reads the topic (read_committed) and compares the number of records in each covered range\n" +
-			"that the log still holds. The sidecars of the topic's stored segments are checked as well. Without a broker give the topic id. Exit code 3\n" +
-			"if anything is found."}
+			"says is covered. The sidecars of the topic's stored segments are checked as well. With --bootstrap-server it also reads the topic\n" +
+			"(read_committed) and compares the number of records in each covered range that the log still holds. Without a broker give the topic id.\n" +
+			"A file that cannot be read is a finding, and the rest is checked on. Exit code 3 if anything is found."}
+}
+
+// unknown is the partition of a finding about a file whose range could not be read.
+const unknown = -1
+
+// finding is a catalog.Finding as it is printed.
+type finding struct {
+	Kind      catalog.FindingKind `json:"kind"`
+	Partition int32               `json:"partition"` // -1: not known
+	Base      int64               `json:"base"`
+	End       int64               `json:"end"`
+	Files     []string            `json:"files"`
+	Text      string              `json:"text"`
 }
 
 // report is the outcome of verify.
 type report struct {
-	Table    string            `json:"table"`
-	Event    catalog.Event     `json:"event"`
-	Detail   string            `json:"detail,omitempty"`
-	Snapshot int64             `json:"snapshot"`
-	Files    int               `json:"files"`
-	Rows     int64             `json:"rows"`
-	Quarant  int64             `json:"quarantined"`
-	Covered  int64             `json:"coveredOffsets"`
-	Records  int64             `json:"recordsCompared"` // read from the topic
-	Segments int               `json:"segments"`        // stored segments whose sidecars were read
-	Findings []catalog.Finding `json:"findings"`
+	Table    string        `json:"table"`
+	Topic    string        `json:"topic"`
+	TopicID  string        `json:"topicId"`
+	Event    catalog.Event `json:"event"`
+	Detail   string        `json:"detail"`
+	Snapshot int64         `json:"snapshot"`
+	Files    int           `json:"files"`
+	Rows     int64         `json:"rows"`
+	Quarant  int64         `json:"quarantined"`
+	Covered  int64         `json:"coveredOffsets"`
+	Compared bool          `json:"comparedWithTopic"`
+	Records  int64         `json:"recordsCompared"` // read from the topic
+	Segments int           `json:"segments"`        // stored segments whose sidecars were read
+	Findings []finding     `json:"findings"`
+}
+
+func (r *report) add(f catalog.Finding) {
+	files := f.Files
+	if files == nil {
+		files = []string{}
+	}
+	r.Findings = append(r.Findings, finding{f.Kind, f.Range.Partition, f.Range.Base, f.Range.End, files, f.Text})
 }
 
 func verify(ctx context.Context, e *env, args []string) error {
@@ -51,22 +76,55 @@ func verify(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	group, err := e.catalog.LoadGroup(ctx, id)
+	group, reading, err := e.load(ctx, id)
 	if err != nil {
 		return err
 	}
 	view, _ := group.View(catalog.Main)
-	reading := catalog.Read(view, group.Claim)
-	r := report{Table: group.Namespace + "." + group.Name, Event: reading.Event, Detail: reading.Detail, Snapshot: view.Head, Findings: []catalog.Finding{}}
-	var footers []catalog.FileFooter
-	for role, t := range group.Tables {
-		e.progress("reading the file footers of table %s", t.Name)
-		found, err := e.footers(ctx, t.Metadata(), role, &r)
-		if err != nil {
+	l := reading.Ledger
+	r := report{Table: group.Namespace + "." + group.Name, Topic: group.Claim.Topic, TopicID: id.String(), Event: reading.Event, Detail: reading.Detail,
+		Snapshot: view.Head, Findings: []finding{}}
+	footers, err := e.files(ctx, group, &r)
+	if err != nil {
+		return err
+	}
+	for _, p := range l.Partitions {
+		r.Covered += p.Next - p.Start
+	}
+	if reading.Usable() || len(l.Partitions) > 0 {
+		for _, f := range catalog.Verify(l, footers, catalog.Fileless(view)...) {
+			r.add(f)
+		}
+	}
+	e.progress("reading the stored segments of topic %s (id %s)", group.Claim.Topic, id)
+	if err := e.checkSegments(ctx, id, &r); err != nil {
+		return err
+	}
+	if e.given["bootstrap-server"] && r.damaged() {
+		e.progress("the topic is not read: some of its stored segments are damaged")
+	} else if e.given["bootstrap-server"] {
+		if err := e.compareTopic(ctx, group.Claim, l, footers, &r); err != nil {
 			return err
+		}
+	}
+	return e.verdict(r)
+}
+
+// files reads the footers of all files of a group and counts their rows.
+func (e *env) files(ctx context.Context, group *builtin.GroupView, r *report) (footers []catalog.FileFooter, err error) {
+	for _, role := range []catalog.Role{catalog.Main, catalog.Quarantine} {
+		t, ok := group.Tables[role]
+		if !ok {
+			continue
+		}
+		e.progress("reading the file footers of table %s.%s", group.Namespace, t.Name)
+		found, err := e.footers(ctx, t.Metadata(), role, r)
+		if err != nil {
+			return nil, err
 		}
 		footers = append(footers, found...)
 	}
+	r.Files = len(footers)
 	for _, f := range footers {
 		if f.Role == catalog.Quarantine {
 			r.Quarant += f.Rows
@@ -74,84 +132,100 @@ func verify(ctx context.Context, e *env, args []string) error {
 			r.Rows += f.Rows
 		}
 	}
-	r.Files = len(footers)
-	for _, p := range reading.Ledger.Partitions {
-		r.Covered += p.Next - p.Start
-	}
-	r.Findings = append(r.Findings, catalog.Verify(reading.Ledger, footers, catalog.Fileless(view)...)...)
-	e.progress("reading the stored segments of topic id %s", id)
-	if err := e.checkSegments(ctx, id, &r); err != nil {
-		return err
-	}
-	if e.given["bootstrap-server"] && r.damaged() {
-		e.progress("the topic is not read: some of its stored segments are damaged")
-	} else if e.given["bootstrap-server"] {
-		if err := e.compareTopic(ctx, group.Claim.Topic, reading.Ledger, footers, &r); err != nil {
-			return err
-		}
-	}
-	return e.verdict(r)
+	return footers, nil
 }
 
 func (e *env) verdict(r report) error {
+	bad := len(r.Findings) > 0 || r.Event.Pauses()
 	err := e.print(r, func(w io.Writer) {
-		fmt.Fprintf(w, "table %s, snapshot %d, %s %s\n%d files, %d rows, %d quarantined, %d offsets covered", r.Table, r.Snapshot, r.Event, r.Detail, r.Files, r.Rows, r.Quarant, r.Covered)
-		if e.given["bootstrap-server"] {
+		fmt.Fprintf(w, "table %s, snapshot %d, ledger %s\n", r.Table, r.Snapshot, strings.TrimSpace(string(r.Event)+" "+r.Detail))
+		fmt.Fprintf(w, "%d files, %d rows, %d quarantined, %d offsets covered", r.Files, r.Rows, r.Quarant, r.Covered)
+		if r.Compared {
 			fmt.Fprintf(w, ", %d records of the topic compared", r.Records)
 		}
 		fmt.Fprintf(w, "\n%s\n", e.checked(r))
 		for _, f := range r.Findings {
-			fmt.Fprintf(w, "FOUND %s: partition %d [%d, %d): %s\n", f.Kind, f.Range.Partition, f.Range.Base, f.Range.End, f.Text)
+			text := f.Text
+			if where := fmt.Sprintf("partition %d [%d, %d)", f.Partition, f.Base, f.End); f.Partition != unknown && !strings.HasPrefix(text, where) {
+				text = where + ": " + text
+			}
+			fmt.Fprintf(w, "FOUND %s: %s\n", f.Kind, text)
 			for _, name := range f.Files {
 				fmt.Fprintf(w, "      %s\n", name)
 			}
 		}
-		if len(r.Findings) == 0 {
+		switch {
+		case !bad:
 			fmt.Fprintln(w, "OK: the files tile the ledger; each offset is covered once")
+		case r.Event.Pauses():
+			fmt.Fprintf(w, "NOT OK: the table is paused by %s, %d findings\n", r.Event, len(r.Findings))
+		default:
+			fmt.Fprintf(w, "NOT OK: %d findings\n", len(r.Findings))
 		}
 	})
-	if err == nil && (len(r.Findings) > 0 || r.Event.Pauses()) {
+	if err == nil && bad {
 		return errFound
 	}
 	return err
 }
 
-// footers reads the footers of all live files of a table, with --data their pages too. A file whose footer cannot be read is an error
-// that names it; one with damaged pages is a finding.
-func (e *env) footers(ctx context.Context, meta *iceberg.Metadata, role catalog.Role, r *report) ([]catalog.FileFooter, error) {
-	var out []catalog.FileFooter
-	err := meta.LiveFiles(ctx, e.store, func(f iceberg.LiveFile) error {
-		k, ok := e.store.Key(f.URI)
-		if !ok {
-			return status.Errorf(status.Invalid, "table file %s is outside the store", f.URI)
+// aboutFile reports whether an error says that one file is bad, and not that the store cannot be read now.
+func aboutFile(err error) bool {
+	switch status.Of(err) {
+	case status.Corrupt, status.NotFound, status.Unsupported:
+		return true
+	}
+	return false
+}
+
+// footers reads the footers of all live files of a table, with --data their pages too. A bad file is a finding, and the others are
+// read on.
+func (e *env) footers(ctx context.Context, meta *iceberg.Metadata, role catalog.Role, r *report) (out []catalog.FileFooter, err error) {
+	err = meta.LiveFiles(ctx, e.store, func(f iceberg.LiveFile) error {
+		decoded, footer, err := e.footer(ctx, f, role)
+		if err == nil {
+			out = append(out, decoded)
+			if e.data {
+				err = checkPages(ctx, f.URI, e.reader(ctx, f.URI), f.Size, footer)
+			}
 		}
-		footer, err := parquet.ReadFooter(f.URI, readerAt{ctx, e, k}, f.Size)
-		if err != nil {
+		if !aboutFile(err) {
 			return err
 		}
-		decoded, ours, err := catalog.DecodeFooter(footer.KeyValue)
-		if err != nil {
-			return status.Wrapf(err, "table file %s", f.URI)
+		where := catalog.Range{Partition: unknown}
+		text := err.Error() + "; it counts as not there below"
+		if decoded.URI != "" {
+			where, text = decoded.Range, err.Error()
 		}
-		if !ours {
-			return status.Errorf(status.Unsupported, "table file %s was written by another engine: its offsets cannot be told from its footer", f.URI)
-		}
-		decoded.URI, decoded.Rows = f.URI, footer.Rows
-		if decoded.Role != role {
-			return status.Errorf(status.Corrupt, "table file %s was written for the %s table", f.URI, decoded.Role)
-		}
-		out = append(out, decoded)
-		if !e.data {
-			return nil
-		}
-		err = checkPages(ctx, f.URI, readerAt{ctx, e, k}, f.Size, footer)
-		if status.Is(err, status.Corrupt) {
-			r.Findings = append(r.Findings, catalog.Finding{Kind: findingFile, Range: decoded.Range, Files: []string{f.URI}, Text: err.Error()})
-			return nil
-		}
-		return err
+		r.add(catalog.Finding{Kind: findingFile, Range: where, Files: []string{f.URI}, Text: text})
+		return nil
 	})
+	if aboutFile(err) { // a manifest: the files it lists are not known
+		r.add(catalog.Finding{Kind: findingFile, Range: catalog.Range{Partition: unknown}, Text: err.Error() + "; the files it lists count as not there below"})
+		err = nil
+	}
 	return out, err
+}
+
+// footer reads what a file says of itself.
+func (e *env) footer(ctx context.Context, f iceberg.LiveFile, role catalog.Role) (decoded catalog.FileFooter, footer parquet.Footer, err error) {
+	if _, ok := e.store.Key(f.URI); !ok {
+		return decoded, footer, status.Errorf(status.Corrupt, "table file %s lies outside the store", f.URI)
+	}
+	if footer, err = parquet.ReadFooter(f.URI, e.reader(ctx, f.URI), f.Size); err != nil {
+		return decoded, footer, err
+	}
+	got, ours, err := catalog.DecodeFooter(footer.KeyValue)
+	switch {
+	case err != nil:
+		return decoded, footer, status.Wrapf(err, "table file %s", f.URI)
+	case !ours:
+		return decoded, footer, status.Errorf(status.Unsupported, "table file %s was written by another engine: its offsets cannot be told from its footer", f.URI)
+	case got.Role != role:
+		return decoded, footer, status.Errorf(status.Corrupt, "table file %s was written for the %s table, it is in the %s table", f.URI, got.Role, role)
+	}
+	got.URI, got.Rows = f.URI, footer.Rows
+	return got, footer, nil
 }
 
 // readerAt reads an object by position.
@@ -161,71 +235,16 @@ type readerAt struct {
 	key string
 }
 
+func (e *env) reader(ctx context.Context, uri string) readerAt {
+	k, _ := e.store.Key(uri)
+	return readerAt{ctx, e, k}
+}
+
 func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.env.store.ReadRange(r.ctx, r.key, p, off); err != nil {
+	ctx, cancel := r.env.context(r.ctx)
+	defer cancel()
+	if err := r.env.store.ReadRange(ctx, r.key, p, off); err != nil {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// compareTopic counts the visible records of every covered range that the log still holds whole.
-func (e *env) compareTopic(ctx context.Context, topic string, l catalog.Ledger, footers []catalog.FileFooter, r *report) error {
-	client, err := e.client()
-	if err != nil {
-		return err
-	}
-	want := map[int32][]catalog.FileFooter{}
-	for _, f := range footers {
-		if f.Part == 1 {
-			want[f.Range.Partition] = append(want[f.Range.Partition], f)
-		}
-	}
-	for _, p := range l.Numbers() {
-		progress := l.Progress(p)
-		logStart, _, lastStable, err := client.Offsets(ctx, topic, p)
-		if err != nil {
-			return err
-		}
-		if progress.Next > lastStable {
-			r.Findings = append(r.Findings, catalog.Finding{Kind: "beyond-log", Range: catalog.Range{Partition: p, Base: lastStable, End: progress.Next},
-				Text: "the ledger covers offsets above the log's last stable offset"})
-			continue
-		}
-		from := max(logStart, progress.Start)
-		e.progress("reading partition %d of %s, offsets [%d, %d)", p, topic, from, progress.Next)
-		visible := map[int64]bool{}
-		if from < progress.Next {
-			err = client.ReadAll(ctx, topic, p, from, progress.Next, func(rec *kafkaclient.Record) error { visible[rec.Offset] = true; return nil })
-			if err != nil {
-				return err
-			}
-		}
-		r.Records += int64(len(visible))
-		r.Findings = append(r.Findings, countRanges(p, from, visible, want[p])...)
-	}
-	return nil
-}
-
-// countRanges compares the number of visible records with what the files of a range say. Ranges that the log has lost in part are left out.
-func countRanges(p int32, from int64, visible map[int64]bool, footers []catalog.FileFooter) (findings []catalog.Finding) {
-	seen := map[catalog.Range]bool{}
-	for _, f := range footers {
-		r := f.Range
-		if r.Base < from || seen[r] {
-			continue
-		}
-		seen[r] = true
-		var n int64
-		for o := r.Base; o < r.End; o++ {
-			if visible[o] {
-				n++
-			}
-			delete(visible, o)
-		}
-		if got := f.Counts.Rows + f.Counts.Quarantined; got != n {
-			findings = append(findings, catalog.Finding{Kind: "count", Range: r, Files: []string{f.URI},
-				Text: fmt.Sprintf("the log has %d visible records, the files of the range say %d rows and %d quarantined", n, f.Counts.Rows, f.Counts.Quarantined)})
-		}
-	}
-	return findings
 }

@@ -65,7 +65,7 @@ func (e *env) checkSegments(ctx context.Context, id catalog.TopicID, r *report) 
 			switch {
 			case status.Is(err, status.NotFound): // deleted meanwhile
 			case status.Is(err, status.Corrupt), status.Is(err, status.Unsupported):
-				r.Findings = append(r.Findings, catalog.Finding{Kind: findingSegment, Files: []string{o.Key}, Text: err.Error(),
+				r.add(catalog.Finding{Kind: findingSegment, Files: []string{o.Key}, Text: err.Error(),
 					Range: catalog.Range{Partition: partition, Base: base, End: base}})
 			case err != nil:
 				return err
