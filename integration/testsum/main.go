@@ -97,7 +97,9 @@ func (s *summary) take(e event) {
 	switch e.Action {
 	case "output", "build-output":
 		s.output[key] = append(s.output[key], e.Output)
-		if strings.HasPrefix(e.Output, "    SCENARIO ") || e.Action == "build-output" {
+		if _, line, ok := strings.Cut(e.Output, ": SCENARIO "); ok { // long tests say what they saw
+			fmt.Print("     ", line)
+		} else if e.Action == "build-output" {
 			fmt.Print(e.Output)
 		}
 	case "pass", "skip", "fail":
