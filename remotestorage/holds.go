@@ -24,10 +24,14 @@ const (
 	linkFailed = "error"
 )
 
+// logDirsName is the file in local.dir that names the log directories with copied segments, one a line.
+const logDirsName = "log-dirs"
+
 // holds are the hold files of the known log directories. The directories are the truth; what is here is what was seen in
 // them or made since.
 type holds struct {
 	quota   int64
+	memory  string // file that names the directories looked into, so that the next start looks there before the first copy
 	logDirs func() []string
 	log     *slog.Logger
 	skipped map[string]telemetry.Counter
@@ -39,15 +43,18 @@ type holds struct {
 	warned map[string]bool // reasons already logged
 }
 
-func newHolds(quota int64, logDirs func() []string, log *slog.Logger, set *telemetry.Set) *holds {
+func newHolds(quota int64, memory string, logDirs func() []string, log *slog.Logger, set *telemetry.Set) *holds {
 	h := &holds{
-		quota: quota, logDirs: logDirs, log: log,
+		quota: quota, memory: memory, logDirs: logDirs, log: log,
 		skipped: set.Counters("hold_skipped_total", "Segments of topics with a table that got no hold file: their stored object is read back instead.",
 			"reason", overQuota, otherFS, linkFailed),
 		known: map[string]Held{}, dirs: map[string]bool{}, warned: map[string]bool{},
 	}
 	set.GaugeFunc("hold_files", "Hold files: segments that wait for their table on local disk.", func() float64 { n, _ := h.stats(); return float64(n) })
 	set.GaugeFunc("hold_bytes", "Bytes of hold files.", func() float64 { _, n := h.stats(); return float64(n) })
+	if text, err := os.ReadFile(memory); err == nil {
+		h.learn(strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })...)
+	}
 	return h
 }
 
@@ -61,6 +68,12 @@ func (h *holds) stats() (files int, bytes int64) {
 func (h *holds) learn(dirs ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	before := len(h.dirs)
+	defer func() {
+		if len(h.dirs) > before {
+			h.remember()
+		}
+	}()
 	for _, dir := range dirs {
 		dir = filepath.Clean(dir)
 		if h.dirs[dir] {
@@ -87,6 +100,19 @@ func (h *holds) learn(dirs ...string) {
 			held.Path, held.Size = filepath.Join(dir, e.Name()), fi.Size()
 			h.add(held)
 		}
+	}
+}
+
+// remember writes down the directories. What is not written costs finding their hold files only at the next copy there.
+func (h *holds) remember() {
+	text := strings.Join(slices.Sorted(maps.Keys(h.dirs)), "\n") + "\n"
+	next := h.memory + ".new"
+	err := os.WriteFile(next, []byte(text), 0o644)
+	if err == nil {
+		err = os.Rename(next, h.memory)
+	}
+	if err != nil {
+		h.warn("remember", "hold.dirs.failed", "file", h.memory, "error", err.Error())
 	}
 }
 

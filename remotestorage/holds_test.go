@@ -76,6 +76,12 @@ func TestHoldFilesAreFoundAgain(t *testing.T) {
 	}
 	m.Close(deadline(t))
 	m = start(t, cfg, store, Deps{Wanted: wanted})
+	if got := m.Held(); len(got) != 1 || got[0] != want[0] {
+		t.Errorf("in a directory of an earlier life: %v", got)
+	}
+	m.Close(deadline(t))
+	must(t, os.Remove(filepath.Join(cfg.Reclaim.Dir, logDirsName)))
+	m = start(t, cfg, store, Deps{Wanted: wanted})
 	if got := m.Held(); len(got) != 0 {
 		t.Errorf("known without a directory: %v", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -121,7 +122,7 @@ func New(cfg Config, store objectstore.Store, deps Deps) (*Manager, error) {
 		fetch: fetch.New(cfg.Fetch, store, fetch.Deps{Log: deps.Log, Metrics: deps.Metrics}), reclaim: c,
 		metrics: newMetrics(deps.Metrics),
 	}
-	m.holds = newHolds(cfg.HoldMaxBytes, deps.LogDirs, deps.Log, deps.Metrics)
+	m.holds = newHolds(cfg.HoldMaxBytes, filepath.Join(cfg.Reclaim.Dir, logDirsName), deps.LogDirs, deps.Log, deps.Metrics)
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m, nil
 }

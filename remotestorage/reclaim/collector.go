@@ -122,6 +122,13 @@ func (c *Collector) Delete(id stored.Identity, end int64) error {
 	return nil
 }
 
+// Pending are the segments that are not wanted any more and whose objects may still be there, in no order.
+func (c *Collector) Pending() []Tombstone {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.pending))
+}
+
 // Wake makes the collector look at once at what was held, because holds were released.
 func (c *Collector) Wake() { c.signal(c.wake) }
 
