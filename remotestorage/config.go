@@ -15,7 +15,7 @@ import (
 type Config struct {
 	CopyParallel    int           `config:"copy.parallel" default:"10" doc:"Segments copied at the same time. More than Kafka's remote.log.manager.copier.thread.pool.size has no effect."`
 	CopyDeadline    time.Duration `config:"copy.deadline.ms" default:"120000" doc:"Longest time a copy may take beside the time its bytes take at copy.min.rate. A copy that does not end blocks the tiering of its partition."`
-	CopyMinRate     int64         `config:"copy.min.rate" default:"1048576" doc:"Slowest progress of a copy that is still waited for, in bytes per second."`
+	CopyMinRate     int64         `config:"copy.min.rate" default:"1048576" doc:"Slowest progress of a copy that is still waited for."`
 	CleanupDeadline time.Duration `config:"copy.cleanup.deadline.ms" default:"20000" doc:"Longest time to remove the objects of a failed copy before it is left to the background."`
 	ChunkBytes      int           `config:"segment.chunk.bytes" default:"4194304" doc:"Unit of reading and checking of new segments, in bytes: 65536 to 67108864. Smaller chunks make random reads cheaper and sequential ones need more requests."`
 	HoldMaxBytes    int64         `config:"hold.max.bytes" default:"10737418240" doc:"Disk that segments waiting for their table may keep after local retention, in bytes per broker. Beyond it the stored segment is read back instead. 0 = no hold files."`

@@ -138,5 +138,5 @@ func (m *Manager) cleanUp(ctx context.Context, seg Segment) {
 	m.metrics.cleanups.Inc()
 	later := m.reclaim.Delete(seg.identity(), seg.EndOffset+1)
 	m.log.Warn("copy.cleanup.deferred", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset,
-		"error", err.Error(), "recorded", later == nil)
+		"error", err.Error(), "recorded", later == nil, "effect", "the objects of the failed copy are removed later")
 }

@@ -51,7 +51,8 @@ func (m *Manager) handOver(seg Segment, path string, files *files) {
 
 func (m *Manager) notHandedOver(seg Segment, reason string) {
 	m.metrics.slow.Inc()
-	m.log.Warn("handover.slow", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset, "reason", reason)
+	m.log.Warn("handover.slow", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset, "reason", reason,
+		"effect", "the copy is done and not held up; the table finds the segment by itself")
 }
 
 // hold links the log file into the root of its log directory, two levels above the file.

@@ -50,14 +50,14 @@ func (t *Tables) connect(ctx context.Context, waited time.Duration) bool {
 	switch {
 	case f.ClusterID == "":
 		if waited > unreadyAfter {
-			t.say("remote.log.metadata.manager.class.name is not io.tidemark.kafka.TidemarkRemoteLogMetadataManager; tiering works, tables need it (or set rsm.config.tables.enabled=false)")
+			t.say("remote.log.metadata.manager.class.name is not io.tidemark.kafka.TidemarkRemoteLogMetadataManager; tiering works, tables need it (rsm.config.tables.enabled=false ends this message)")
 		}
 		return false
 	case f.Bootstrap == "":
-		t.say("remote.log.metadata.manager.listener.name is not set; tables need it to reach their own broker")
+		t.say("remote.log.metadata.manager.listener.name is not set: tables need it to reach their own broker; tiering is not affected")
 		return false
 	case f.SecurityProtocol != "" && f.SecurityProtocol != "PLAINTEXT":
-		t.say("the listener of remote.log.metadata.manager.listener.name is " + f.SecurityProtocol + "; this release's tables speak PLAINTEXT only")
+		t.say("the listener of remote.log.metadata.manager.listener.name is " + f.SecurityProtocol + ": this release's tables speak PLAINTEXT only; name a PLAINTEXT listener, for example one that is bound to the host itself")
 		return false
 	case !f.Ready:
 		return false
@@ -134,7 +134,8 @@ func (t *Tables) define(key, value []byte, offset int64) {
 }
 
 func (t *Tables) refuseRecord(key []byte, offset int64, err error) {
-	t.deps.Log.Error("table.definition.refused", "topic", DefinitionsTopic, "offset", offset, "key", string(key), "error", err.Error())
+	t.deps.Log.Error("table.definition.refused", "topic", DefinitionsTopic, "offset", offset, "key", string(key), "error", err.Error(),
+		"effect", "the definition of that topic before it stays in force; write a right one with tidemark table")
 }
 
 // wanted reports whether a topic's hold files are to stay.
@@ -153,7 +154,8 @@ func (t *Tables) markUsed() {
 	if used {
 		return
 	}
-	if err := os.WriteFile(t.marker(), []byte("tables are in use on this broker; see docs/operations.md\n"), 0o644); err != nil {
-		t.deps.Log.Error("tables.marker.failed", "file", t.marker(), "error", err.Error())
+	if err := os.WriteFile(t.marker(), []byte("tables are in use on this broker: until their definitions are known after a start, nothing is removed that a table may need\n"), 0o644); err != nil {
+		t.deps.Log.Error("tables.marker.failed", "file", t.marker(), "error", err.Error(),
+			"effect", "right after a restart, segments that a table needs may be removed: make rsm.config.local.dir writable")
 	}
 }

@@ -76,7 +76,8 @@ func (t *Tables) reconcile(ctx context.Context, e *entry) {
 			state = seen.state
 		}
 		reason = err.Error()
-		t.deps.Log.Warn("table.retry", "topic", d.Topic, "class", status.Of(err).String(), "error", err.Error())
+		t.deps.Log.Warn("table.retry", "topic", d.Topic, "state", state, "class", status.Of(err).String(), "error", err.Error(),
+			"effect", "the table stays as it is and is looked at again; tiering is not affected")
 	} else {
 		e.fails = 0
 	}

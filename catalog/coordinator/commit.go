@@ -128,7 +128,8 @@ func (g *group) reload(ctx context.Context) (catalog.TableView, error) {
 		if ctx.Err() != nil {
 			return catalog.TableView{}, fmt.Errorf("after an attempt: %w", err)
 		}
-		g.c.deps.Log.Warn("commit.unresolved", "topic", g.claim.Topic, "error", err.Error(), "failures", failures)
+		g.c.deps.Log.Warn("commit.unresolved", "topic", g.claim.Topic, "error", err.Error(), "failures", failures,
+			"effect", "whether the last commit is in the table is not known; nothing else is committed before it is")
 		g.pause(ctx, failures, nil)
 	}
 }

@@ -143,7 +143,8 @@ func (g *group) note(event catalog.Event, reason string) {
 	case event == "":
 		g.c.deps.Log.Info("commit.resumed", "topic", g.claim.Topic, "after", string(before))
 	default:
-		g.c.deps.Log.Warn("commit.paused", "topic", g.claim.Topic, "event", string(event), "reason", reason)
+		g.c.deps.Log.Warn("commit.paused", "topic", g.claim.Topic, "event", string(event), "reason", reason,
+			"effect", "nothing is written to the table; its segments are kept, tiering is not affected; it goes on by itself once the reason is gone")
 	}
 }
 
@@ -160,7 +161,9 @@ func (g *group) noteDiverged(asked map[int32]bool, diverged []int32, l catalog.L
 				g.state.Diverged = map[int32]int64{}
 			}
 			g.state.Diverged[p] = l.Progress(p).Next
-			g.c.deps.Log.Warn("commit.diverged", "topic", g.claim.Topic, "partition", p, "offset", l.Progress(p).Next, "epoch", l.Progress(p).BatchEpoch)
+			g.c.deps.Log.Warn("commit.diverged", "topic", g.claim.Topic, "partition", p, "offset", l.Progress(p).Next, "epoch", l.Progress(p).BatchEpoch,
+				"effect", "the table covers records that Kafka has truncated: no more of this partition is written",
+				"help", "drop the table and create it again to start from what the log holds now")
 		case was && !is:
 			delete(g.state.Diverged, p)
 			g.c.deps.Log.Info("commit.converged", "topic", g.claim.Topic, "partition", p)

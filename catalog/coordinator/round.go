@@ -46,7 +46,8 @@ func (g *group) run(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			g.c.deps.Log.Warn("commit.failed", "topic", g.claim.Topic, "class", status.Of(err).String(), "error", err.Error(), "failures", failures+1)
+			g.c.deps.Log.Warn("commit.failed", "topic", g.claim.Topic, "class", status.Of(err).String(), "error", err.Error(), "failures", failures+1,
+				"effect", "converted rows wait for the next attempt")
 		}
 		switch result {
 		case moved:

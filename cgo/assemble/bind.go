@@ -30,7 +30,7 @@ func settings(v reflect.Value) []setting {
 		case key != "":
 			_, hasDefault := f.Tag.Lookup("default")
 			out = append(out, setting{
-				key: key, def: f.Tag.Get("default"), doc: f.Tag.Get("doc"), unit: unit(f.Type),
+				key: key, def: f.Tag.Get("default"), doc: f.Tag.Get("doc"), unit: unit(key, f.Type),
 				optional: hasDefault || f.Tag.Get("optional") == "true",
 				secret:   f.Type == reflect.TypeFor[telemetry.Secret](), field: v.Field(i),
 			})
@@ -41,8 +41,12 @@ func settings(v reflect.Value) []setting {
 	return out
 }
 
-func unit(t reflect.Type) string {
+func unit(key string, t reflect.Type) string {
 	switch {
+	case strings.HasSuffix(key, ".bytes"), key == "native.memory.limit":
+		return "bytes"
+	case strings.HasSuffix(key, ".rate"):
+		return "bytes per second"
 	case t == reflect.TypeFor[time.Duration]():
 		return "milliseconds"
 	case t == reflect.TypeFor[telemetry.Secret]():

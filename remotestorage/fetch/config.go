@@ -13,7 +13,7 @@ type Config struct {
 	CacheBytes   int64         `config:"fetch.cache.bytes" default:"134217728" doc:"Memory for segment chunks, cached and on their way, in bytes. Each concurrent reader needs one chunk (segment.chunk.bytes of the writer); more memory saves GETs when consumers re-read."`
 	SidecarBytes int64         `config:"fetch.sidecar.cache.bytes" default:"67108864" doc:"Memory for sidecars (indexes and manifests), in bytes. A sidecar in the cache saves one GET per first read of a segment."`
 	Deadline     time.Duration `config:"fetch.deadline.ms" default:"60000" doc:"Longest time one chunk or sidecar may take, retries included, beside the time its bytes take at fetch.min.rate."`
-	MinRate      int64         `config:"fetch.min.rate" default:"262144" doc:"Slowest progress of a read that is still waited for, in bytes per second."`
+	MinRate      int64         `config:"fetch.min.rate" default:"262144" doc:"Slowest progress of a read that is still waited for."`
 }
 
 // DefaultConfig has the documented defaults.

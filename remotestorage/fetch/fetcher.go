@@ -188,7 +188,7 @@ func (f *Fetcher) took(start time.Time) { f.seconds.Observe(time.Since(start).Se
 func (f *Fetcher) noted(err error) error {
 	if status.Is(err, status.Corrupt) {
 		f.damaged.Inc()
-		f.log.Error("fetch.corrupt", "error", err.Error())
+		f.log.Error("fetch.corrupt", "error", err.Error(), "effect", "consumers of these offsets get an error; all others are served")
 	}
 	return err
 }

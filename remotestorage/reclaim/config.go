@@ -11,7 +11,7 @@ import (
 
 // Config is the settings of deletion. The zero value is invalid; DefaultConfig has the documented defaults.
 type Config struct {
-	Dir        string        `config:"local.dir" default:"" doc:"Directory of the plugin's own files on this broker, an absolute path outside of every log.dirs entry. Holds the journal of deletes; must survive a restart."`
+	Dir        string        `config:"local.dir" doc:"Directory of the plugin's own files on this broker, an absolute path outside of every log.dirs entry. Holds the journal of deletes; must survive a restart."`
 	Interval   time.Duration `config:"delete.interval.ms" default:"10000" doc:"How often objects of deleted segments that are still held are looked at again. A delete that is not held begins at once."`
 	Batch      int           `config:"delete.batch" default:"250" doc:"Segments whose objects are removed with one pair of requests to the store, where the store can delete in batches."`
 	MaxBackoff time.Duration `config:"delete.backoff.max.ms" default:"300000" doc:"Longest pause between attempts while the store refuses deletes."`

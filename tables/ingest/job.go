@@ -195,6 +195,6 @@ func (j *job) count(r convert.Result, started time.Time) {
 		"rows", r.Counts.Rows, "quarantined", r.Counts.Quarantined, "aborted", r.Counts.Aborted, "files", len(r.Files), "took", took)
 	for reason, n := range r.Reasons {
 		j.ingest.deps.Log.Warn("table.quarantined", "partition", j.partition.String(), "base", r.Range.Base, "end", r.Range.End,
-			"reason", reason, "records", n)
+			"reason", reason, "records", n, "effect", "these records are in the quarantine table, with payload and reason; all others are in the table")
 	}
 }

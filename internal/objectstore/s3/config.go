@@ -24,7 +24,7 @@ type Config struct {
 	Endpoint string `config:"store.s3.endpoint" optional:"true" doc:"Address of a store that is not Amazon's: http(s)://host:port."`
 
 	PathStyle   bool             `config:"store.s3.path.style" default:"false" doc:"Put the bucket into the path and not into the host name. Most stores that are not Amazon's need it."`
-	Credentials string           `config:"store.s3.credentials" default:"default" doc:"Where credentials come from: static (the next settings), environment (AWS_ACCESS_KEY_ID and its like), profile (the AWS files), default (environment, files, then the role of the container or machine). A credential_process is refused: the broker starts no programs."`
+	Credentials string           `config:"store.s3.credentials" default:"default" doc:"Where credentials come from: static (store.s3.access.key and store.s3.secret.key), environment (AWS_ACCESS_KEY_ID and its like), profile (the AWS files), default (environment, files, then the role of the container or machine). A credential_process is refused: the broker starts no programs."`
 	AccessKey   string           `config:"store.s3.access.key" optional:"true" doc:"Access key id for static credentials."`
 	SecretKey   telemetry.Secret `config:"store.s3.secret.key" optional:"true" doc:"Secret access key for static credentials."`
 	Token       telemetry.Secret `config:"store.s3.session.token" optional:"true" doc:"Session token for static credentials that are temporary."`
