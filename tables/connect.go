@@ -105,7 +105,7 @@ func (t *Tables) define(key, value []byte, offset int64) {
 		return
 	}
 	t.markUsed()
-	id, err := ParseTopicID(string(key))
+	id, err := catalog.ParseTopicID(string(key))
 	if err != nil {
 		t.refuseRecord(key, offset, err)
 		return

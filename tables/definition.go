@@ -2,7 +2,6 @@ package tables
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -74,20 +73,6 @@ func TableName(topic string) string {
 	return name
 }
 
-// ParseTopicID reads a topic id as Kafka writes it: base64url without padding.
-func ParseTopicID(text string) (catalog.TopicID, error) {
-	var id catalog.TopicID
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(b) != len(id) {
-		return id, status.Errorf(status.Invalid, "topic id %q is not 16 bytes in base64url", text)
-	}
-	copy(id[:], b)
-	return id, nil
-}
-
-// FormatTopicID writes a topic id as Kafka does.
-func FormatTopicID(id catalog.TopicID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
-
 // ParseDefinition reads and checks the value of a definition record. Unknown fields are refused: a newer version wrote them.
 func ParseDefinition(value []byte) (Definition, error) {
 	var d Definition
@@ -115,7 +100,7 @@ func (d Definition) Validate() error {
 	if d.Version != DefinitionVersion {
 		bad("version %d is not %d, the one this release reads", d.Version, DefinitionVersion)
 	}
-	if _, err := ParseTopicID(d.TopicID); err != nil {
+	if _, err := catalog.ParseTopicID(d.TopicID); err != nil {
 		bad("%v", err)
 	}
 	if d.Topic == "" {

@@ -300,7 +300,7 @@ func (t *Tables) Status() []Status {
 		return cmp.Or(strings.Compare(a.Definition.Topic, b.Definition.Topic), strings.Compare(a.Definition.TopicID, b.Definition.TopicID))
 	})
 	for i := range out {
-		id, err := ParseTopicID(out[i].Definition.TopicID)
+		id, err := catalog.ParseTopicID(out[i].Definition.TopicID)
 		if err == nil {
 			out[i].Partitions = t.deps.Ingest.Status(id)
 		}
