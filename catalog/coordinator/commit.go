@@ -13,6 +13,7 @@ import (
 
 // commit takes one choice to its end: in the table, or given up. An empty choice installs where partitions begin.
 func (g *group) commit(ctx context.Context, l loaded, choice catalog.Choice, subs []*submission) (outcome, error) {
+	g.chosen = time.Now()
 	if g.commitID == "" || !choice.SameRanges(g.choice) {
 		g.commitID = newCommitID()
 	}
@@ -156,10 +157,7 @@ func (g *group) applied(main catalog.Update, files int, subs []*submission) {
 		g.note("", "")
 	}
 	took := time.Since(g.started)
-	if g.pace == 0 {
-		g.pace = took
-	}
-	g.pace += (took - g.pace) / 8
+	g.pace.add(time.Since(g.chosen))
 	g.c.metrics.applied(files, took)
 	g.c.deps.Log.Debug("commit.applied", "topic", g.claim.Topic, "commit", main.CommitID, "seq", main.Ledger.Seq, "files", files, "seconds", took.Seconds())
 	g.remove(subs...)

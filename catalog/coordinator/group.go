@@ -34,8 +34,9 @@ type group struct {
 	// Of whoever has the turn.
 	choice   catalog.Choice // of the logical commit that is being tried
 	commitID string
-	started  time.Time     // of the last commit
-	pace     time.Duration // moving average of what a commit takes
+	started  time.Time // of the last commit, with the look at what to commit
+	chosen   time.Time // when that was known
+	pace     pace
 
 	mu      sync.Mutex
 	pending []*submission

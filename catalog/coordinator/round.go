@@ -174,9 +174,9 @@ func (g *group) round(ctx context.Context, waiting []*submission) (outcome, erro
 	return g.commit(ctx, l, choice, chosen(waiting, choice))
 }
 
-// due is how long to wait until the next commit: the interval, or four times what a commit takes.
+// due is how long to wait until the next commit: the interval, or four times what a commit takes by itself.
 func (g *group) due() time.Duration {
-	return time.Until(g.started.Add(max(g.c.cfg.Interval, 4*g.pace)))
+	return time.Until(g.started.Add(max(g.c.cfg.Interval, 4*g.pace.median())))
 }
 
 // verdict asks for the lineage of the partitions that are to move. The others are not this broker's to ask about: their ledger
