@@ -58,8 +58,10 @@ func moved(state string, leads bool) bool {
 func (t *Tables) reconcile(ctx context.Context, e *entry) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	behind := t.deps.Ingest.Behind(e.id)
 	t.mu.Lock()
 	seen := *e
+	seen.asked = seen.asked || behind
 	e.asked, e.stale = false, false
 	t.mu.Unlock()
 	state, reason, err := t.bring(ctx, e, seen)
@@ -102,10 +104,14 @@ func (t *Tables) bring(ctx context.Context, e *entry, seen entry) (state, reason
 		return Paused, "by the operator", t.reloadFor(ctx, e, seen)
 	case !leads:
 		t.stop(e)
+		if err := t.reloadFor(ctx, e, seen); err != nil {
+			return "", "", err
+		}
+		t.deps.Ingest.Adopt(e.id, d.Topic) // then the next look finds that something is to be done
 		if seen.state == Draining || seen.state == Closed {
 			return Closed, "the topic is gone", nil
 		}
-		return Idle, "", t.reloadFor(ctx, e, seen)
+		return Idle, "", nil
 	}
 	return t.bringLed(ctx, e, seen)
 }

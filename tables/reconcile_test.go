@@ -270,3 +270,24 @@ func TestClosingInTheMiddleOfALook(t *testing.T) {
 		t.Error("something goes on")
 	}
 }
+
+// A broker that leads nothing of a topic converts what only it keeps, and is idle again afterwards.
+func TestWhatOnlyThisBrokerKeepsBringsItsTableToLife(t *testing.T) {
+	w := newWorld(t)
+	id := w.topic("t", nil)
+	w.lead(id, "t")
+	w.define(definitionOf(id, "t"))
+	w.ready()
+	w.want(id, Live)
+	w.tables.Leadership(nil, partitions(id, "t"), nil)
+	w.want(id, Idle)
+	w.held.mu.Lock()
+	w.held.kept = []ingest.Kept{{TopicID: id, Partition: 1, ID: [16]byte{1}, Base: 5, End: 9, Unlistable: true}}
+	w.held.mu.Unlock()
+	w.want(id, Live)
+	if st := w.in.Status(id); len(st) != 1 || st[0].Partition.Partition != 1 {
+		t.Errorf("%+v", st)
+	}
+	w.catalog.commit(id, 1, 9) // the leader had it after all
+	w.want(id, Idle)
+}

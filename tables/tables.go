@@ -189,12 +189,11 @@ func (t *Tables) Facts(f Facts) {
 // Leadership takes the partitions this broker leads, follows, or no longer has. The ledger of a table of which it has become
 // the leader of a partition is loaded again: the leader before may have moved it.
 func (t *Tables) Leadership(leaders, followers, stopped []ingest.Partition) {
-	before := t.deps.Ingest.Led()
-	t.deps.Ingest.Lead(leaders, followers)
+	fresh := t.deps.Ingest.Lead(leaders, followers)
 	t.deps.Ingest.Stopped(stopped)
 	t.mu.Lock()
-	for _, p := range leaders {
-		if e := t.entries[p.TopicID]; e != nil && !slices.Contains(before[p.TopicID], p) {
+	for _, p := range fresh {
+		if e := t.entries[p.TopicID]; e != nil {
 			e.stale, e.since = true, time.Time{}
 		}
 	}

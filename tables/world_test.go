@@ -170,9 +170,18 @@ type heldFake struct {
 	ingest.Segments
 	mu       sync.Mutex
 	released map[catalog.TopicID]int64 // with partition -1
+	kept     []ingest.Kept             // beside that
 }
 
-func (h *heldFake) Held() []catalog.TopicID { return []catalog.TopicID{{99}} }
+func (h *heldFake) Kept() []ingest.Kept {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]ingest.Kept{{TopicID: catalog.TopicID{99}}}, h.kept...)
+}
+
+func (h *heldFake) Describe(_ context.Context, k ingest.Kept) (ingest.Segment, error) {
+	return ingest.Segment{Partition: ingest.Partition{TopicID: k.TopicID, Partition: k.Partition}, ID: k.ID, Base: k.Base, End: k.End}, nil
+}
 
 func (h *heldFake) Release(id catalog.TopicID, partition int32, upTo int64) {
 	h.mu.Lock()

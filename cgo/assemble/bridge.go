@@ -88,14 +88,24 @@ func (s segments) Index(ctx context.Context, seg ingest.Segment, kind ingest.Ind
 	return s.storage.Index(ctx, storageSegment(seg), k)
 }
 
-func (s segments) Held() []catalog.TopicID {
-	var topics []catalog.TopicID
-	for _, h := range s.storage.Held() { // by topic
-		if id := catalog.TopicID(h.TopicID); len(topics) == 0 || topics[len(topics)-1] != id {
-			topics = append(topics, id)
-		}
+// Kept is what hold files and the deletes that wait name: names alone, nothing is read.
+func (s segments) Kept() []ingest.Kept {
+	var kept []ingest.Kept
+	for _, h := range s.storage.Held() {
+		kept = append(kept, ingest.Kept{TopicID: h.TopicID, Partition: h.Partition, ID: h.SegmentID, Base: h.Base, End: h.End})
 	}
-	return topics
+	for _, d := range s.storage.Deleting() {
+		kept = append(kept, ingest.Kept{TopicID: d.TopicID, Partition: d.Partition, ID: d.SegmentID, Base: d.BaseOffset, End: d.End, Unlistable: true})
+	}
+	return kept
+}
+
+func (s segments) Describe(ctx context.Context, k ingest.Kept) (ingest.Segment, error) {
+	seg, err := s.storage.Describe(ctx, remotestorage.Segment{TopicID: k.TopicID, Partition: k.Partition, ID: k.ID, BaseOffset: k.Base})
+	if err != nil {
+		return ingest.Segment{}, err
+	}
+	return ingestSegment(seg), nil
 }
 
 func (s segments) Release(topicID catalog.TopicID, partition int32, upTo int64) {

@@ -40,8 +40,10 @@ type Segments interface {
 	Open(ctx context.Context, s Segment) (Source, error)
 	// Index returns a whole index, NotFound if the segment has none of this kind.
 	Index(ctx context.Context, s Segment, kind Index) ([]byte, error)
-	// Held are the topics of which something is held.
-	Held() []catalog.TopicID
+	// Kept are the segments that are kept, of all topics. It asks nothing of the store.
+	Kept() []Kept
+	// Describe reads what there is to know of a kept segment; NotFound if its stored object is gone.
+	Describe(ctx context.Context, k Kept) (Segment, error)
 	// Release gives up the holds of a partition, or of all if it is negative, that end at or below upTo.
 	Release(topicID catalog.TopicID, partition int32, upTo int64)
 }
@@ -102,10 +104,13 @@ type Ingest struct {
 	wake    chan struct{}
 	metrics metrics
 
-	mu         sync.Mutex
-	partitions map[key]*state
-	targets    map[catalog.TopicID]*target
-	ledgers    map[catalog.TopicID]catalog.Ledger // newest seen, of tables that this broker does not write too
+	mu          sync.Mutex
+	partitions  map[key]*state
+	targets     map[catalog.TopicID]*target
+	ledgers     map[catalog.TopicID]catalog.Ledger // newest seen, of tables that this broker does not write too
+	absent      map[[16]byte]bool                  // kept segments whose object is not there
+	recalling   bool                               // a look at what is kept is under way
+	recallAfter time.Time                          // none before
 }
 
 // target is a topic's table: live, or paused, when segments are gathered but not converted.
@@ -120,7 +125,7 @@ func New(cfg Config, deps Deps) *Ingest {
 		cfg: cfg, deps: deps, tasks: budget.NewTasks("ingest", deps.Log),
 		slots: budget.NewSlots("conversion slots", cfg.Workers), wake: make(chan struct{}, 1),
 		metrics: newMetrics(deps.Metrics), partitions: map[key]*state{}, targets: map[catalog.TopicID]*target{},
-		ledgers: map[catalog.TopicID]catalog.Ledger{},
+		ledgers: map[catalog.TopicID]catalog.Ledger{}, absent: map[[16]byte]bool{},
 	}
 	in.tasks.Go("schedule", in.schedule)
 	return in
@@ -129,11 +134,13 @@ func New(cfg Config, deps Deps) *Ingest {
 // Close stops all work within d. Ranges in conversion are dropped: they are found again.
 func (in *Ingest) Close(d time.Duration) bool { return in.tasks.Stop(d) }
 
-// Lead sets which of the given partitions this broker leads (levels: repeats change nothing).
-func (in *Ingest) Lead(leaders, others []Partition) {
+// Lead sets which of the given partitions this broker leads (levels: repeats change nothing) and returns those it did not lead before.
+func (in *Ingest) Lead(leaders, others []Partition) (fresh []Partition) {
 	in.mu.Lock()
 	for _, p := range leaders {
-		in.lead(p)
+		if in.lead(p) {
+			fresh = append(fresh, p)
+		}
 	}
 	for _, p := range others {
 		if s := in.partitions[p.key()]; s != nil {
@@ -142,6 +149,7 @@ func (in *Ingest) Lead(leaders, others []Partition) {
 	}
 	in.mu.Unlock()
 	in.nudge()
+	return fresh
 }
 
 // Stopped takes partitions that left this broker: moved away, or their topic is deleted. What was tiered under this leader and is not
@@ -210,9 +218,11 @@ func (in *Ingest) DropTable(topicID catalog.TopicID) {
 
 // ReleaseUnwanted gives up all holds of topics that have no table.
 func (in *Ingest) ReleaseUnwanted(wanted func(catalog.TopicID) bool) {
-	for _, id := range in.deps.Segments.Held() {
-		if !wanted(id) {
-			in.deps.Segments.Release(id, -1, math.MaxInt64)
+	done := map[catalog.TopicID]bool{}
+	for _, k := range in.deps.Segments.Kept() {
+		if !k.Unlistable && !done[k.TopicID] && !wanted(k.TopicID) {
+			done[k.TopicID] = true
+			in.deps.Segments.Release(k.TopicID, -1, math.MaxInt64)
 		}
 	}
 }

@@ -23,6 +23,7 @@ func (in *Ingest) schedule(ctx context.Context) {
 		case <-in.wake:
 		case <-tick.C:
 		}
+		in.startRecall(time.Now())
 		for _, s := range in.ready(time.Now()) {
 			in.tasks.Go("convert "+s.partition.String(), func(ctx context.Context) { in.work(ctx, s) })
 		}
@@ -86,10 +87,13 @@ func (in *Ingest) look(s *state) {
 	switch {
 	case s.gap == Gap{}:
 		s.reason = ""
+	case s.adopted:
+		s.reason = fmt.Sprintf("offsets [%d, %d) come first: they are the leader's to convert", s.gap.From, s.gap.To)
 	case s.listed.IsZero() && !s.draining: // the list may fill it
 	case s.further: // so may the rest of it
 	case !s.handed.IsZero() && !s.draining: // the list may be older than what was handed over
 		s.wanted = s.handed
+	case s.keptAt.IsZero() || !s.draining && s.keptAt.Before(s.listed): // so may what is kept here
 	default:
 		in.gap(s)
 	}
@@ -100,7 +104,9 @@ func (in *Ingest) gap(s *state) {
 	reason := fmt.Sprintf("GAP: offsets [%d, %d) are in no remote segment, the table cannot go on", s.gap.From, s.gap.To)
 	if s.reason != reason {
 		s.reason = reason
-		in.deps.Log.Error("table.gap", "partition", s.partition.String(), "from", s.gap.From, "to", s.gap.To)
+		in.deps.Log.Error("table.gap", "partition", s.partition.String(), "from", s.gap.From, "to", s.gap.To,
+			"effect", "the rows of this partition end here; its segments are kept, tiering and other partitions go on",
+			"help", "if the segments of these offsets were deleted for good, drop the table and create it again: it starts at the log start")
 	}
 }
 
@@ -201,7 +207,7 @@ func (in *Ingest) failed(s *state, j *job, submitted bool, err error) {
 	s.reason = err.Error()
 	in.metrics.errors[class.String()].Inc()
 	in.deps.Log.Warn("table.convert.failed", "partition", s.partition.String(), "class", class.String(),
-		"error", err.Error(), "retry_in", pause)
+		"error", err.Error(), "retry_in", pause, "failures", s.failures, "effect", "the rows of this partition come later; tiering is not affected")
 }
 
 // distrust reads the stored objects instead of the hold files next time, and no segment that the list does not know: its

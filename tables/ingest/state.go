@@ -13,6 +13,7 @@ type state struct {
 	partition Partition
 	led       bool
 	draining  bool // led when the partition left this broker; its segments are final
+	adopted   bool // draining, and another broker may lead it: what is kept here is added to that leader's work
 	segments  map[[16]byte]Segment
 	progress  catalog.Progress
 	known     bool // progress is from a ledger
@@ -22,8 +23,10 @@ type state struct {
 	wanted    time.Time // since when a newer list is needed; zero: it is not
 	handed    time.Time // of the last hand-over, unless a list was asked for since
 	listError string
-	upTo      int64 // the lists that were read lack nothing from progress.Next up to here
-	further   bool  // what is known ends at upTo: the list from there is wanted
+	upTo      int64     // the lists that were read lack nothing from progress.Next up to here
+	further   bool      // what is known ends at upTo: the list from there is wanted
+	keptAt    time.Time // of the last look at what is kept; zero: never
+	keptError string
 
 	changed bool // segments or progress have: the cut is to be made again
 	cut     Cut
@@ -43,29 +46,30 @@ type state struct {
 	by    *convert.Converter
 }
 
-// lead makes a partition led. in.mu is held.
-func (in *Ingest) lead(p Partition) {
+// lead makes a partition led and reports whether it was not. in.mu is held.
+func (in *Ingest) lead(p Partition) bool {
 	s := in.partitions[p.key()]
 	switch {
 	case s == nil:
 		s = &state{partition: p, segments: map[[16]byte]Segment{}}
 		in.partitions[p.key()] = s
 	case s.led && !s.draining:
-		return
+		return false
 	}
-	s.led, s.draining, s.changed = true, false, true
+	s.led, s.draining, s.adopted, s.changed = true, false, false, true
 	s.unlist()
-	s.wanted, s.listError = time.Time{}, ""
+	s.wanted, s.listError, s.keptError = time.Time{}, "", ""
 	s.failures, s.notBefore, s.reason = 0, time.Time{}, ""
 	if l, ok := in.ledgers[p.TopicID]; ok {
 		in.advance(s, l.Progress(p.Partition))
 	}
+	return true
 }
 
 // leave ends what is done for a partition; a job that runs is left to its end. in.mu is held.
 func (in *Ingest) leave(s *state) {
 	in.forget(s)
-	s.led, s.draining = false, false
+	s.led, s.draining, s.adopted = false, false, false
 	if !s.busy {
 		delete(in.partitions, s.partition.key())
 	}
@@ -114,7 +118,7 @@ func (in *Ingest) advance(s *state, p catalog.Progress) {
 
 // drained ends a partition that left this broker once nothing of it waits. in.mu is held.
 func (in *Ingest) drained(s *state) {
-	if s.draining && len(s.segments) == 0 {
+	if s.draining && len(s.segments) == 0 && !s.keptAt.IsZero() {
 		in.leave(s)
 	}
 }
@@ -126,6 +130,8 @@ func (s *state) why() string {
 		return s.reason
 	case s.listError != "":
 		return s.listError
+	case s.keptError != "":
+		return s.keptError
 	case len(s.segments) > 0 && !s.known:
 		return "the table's ledger is not loaded yet"
 	case len(s.segments) > 0 && s.listed.IsZero() && !s.draining:

@@ -42,23 +42,26 @@ type world struct {
 	log    *bytes.Buffer
 	conv   *convert.Converter
 
-	mu       sync.Mutex
-	stored   map[[16]byte]*logtest.Segment
-	size     map[[16]byte]int64 // another size of the opened source
-	damaged  map[[16]byte]bool  // the hold file's content is not the segment's
-	fail     map[[16]byte]error // of Open
-	opened   []Segment
-	indexes  int // reads of an index
-	released map[string]int64
-	ledger   catalog.Ledger
-	accepted []catalog.Offer
-	submits  int
-	answer   func(o catalog.Offer) (accept bool, err error) // instead of the default answer
-	silent   bool                                           // a commit does not publish its ledger
-	gate     chan struct{}                                  // Open waits for it, if there is one
-	panics   int                                            // of Submit, still to come
-	running  int
-	most     int
+	mu        sync.Mutex
+	stored    map[[16]byte]*logtest.Segment
+	size      map[[16]byte]int64 // another size of the opened source
+	damaged   map[[16]byte]bool  // the hold file's content is not the segment's
+	fail      map[[16]byte]error // of Open
+	opened    []Segment
+	kept      []Kept
+	described int
+	describe  error // of Describe
+	indexes   int   // reads of an index
+	released  map[string]int64
+	ledger    catalog.Ledger
+	accepted  []catalog.Offer
+	submits   int
+	answer    func(o catalog.Offer) (accept bool, err error) // instead of the default answer
+	silent    bool                                           // a commit does not publish its ledger
+	gate      chan struct{}                                  // Open waits for it, if there is one
+	panics    int                                            // of Submit, still to come
+	running   int
+	most      int
 }
 
 func newWorld(t *testing.T) *world {
@@ -206,7 +209,26 @@ func (w *world) Index(_ context.Context, s Segment, kind Index) ([]byte, error) 
 	return log.TxnIndex(), nil
 }
 
-func (w *world) Held() []catalog.TopicID { return []catalog.TopicID{topic, {9}} }
+func (w *world) Kept() []Kept {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]Kept{{TopicID: topic, Partition: 77}, {TopicID: catalog.TopicID{9}}}, w.kept...)
+}
+
+func (w *world) Describe(_ context.Context, k Kept) (Segment, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.described++
+	log := w.stored[k.ID]
+	if w.describe != nil {
+		return Segment{}, w.describe
+	}
+	if log == nil {
+		return Segment{}, status.Errorf(status.NotFound, "sidecar is gone")
+	}
+	return Segment{Partition: Partition{TopicID: k.TopicID, Topic: "t", Partition: k.Partition}, ID: k.ID, Base: log.Base, End: log.Next(),
+		Size: int64(len(log.Log)), Epochs: log.Epochs, TxnIndexEmpty: len(log.Aborted) == 0}, nil
+}
 
 func (w *world) Release(id catalog.TopicID, n int32, upTo int64) {
 	w.mu.Lock()
