@@ -14,6 +14,10 @@ import (
 // unreadyAfter is when the absence of the metadata manager is said.
 const unreadyAfter = 30 * time.Second
 
+// aloneAfter is how long the metadata manager may be silent before the broker counts as one without it. Kafka opens it within
+// seconds of the storage manager.
+const aloneAfter = 2 * time.Minute
+
 // run waits for the broker, follows the definitions and keeps the tables in the state the definitions ask for.
 func (t *Tables) run(ctx context.Context) {
 	started := time.Now()

@@ -100,6 +100,7 @@ type Tables struct {
 	state *telemetry.GaugeVec
 
 	mu       sync.Mutex
+	opened   time.Time
 	facts    Facts
 	kafka    *kafkaclient.Client
 	caughtUp bool // all definitions are known
@@ -143,7 +144,7 @@ type entry struct {
 // Open starts the tables side. It connects to nothing until Facts says where the broker is.
 func Open(cfg Config, deps Deps) *Tables {
 	t := &Tables{cfg: cfg, deps: deps, tasks: budget.NewTasks("tables", deps.Log), wake: make(chan struct{}, 1),
-		entries: map[catalog.TopicID]*entry{}, said: unsaid,
+		entries: map[catalog.TopicID]*entry{}, said: unsaid, opened: time.Now(),
 		state: deps.Metrics.GaugeVec("table_state", "1 for the state a table is in on this broker.", "topic", "state")}
 	deps.Metrics.GaugeFunc("tables_ready", "1 once all table definitions are known.", func() float64 {
 		if t.ready() {
@@ -240,7 +241,7 @@ func (t *Tables) Held(topicID catalog.TopicID, partition int32, base, end int64)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.caughtUp {
-		return t.inUse
+		return !t.alone()
 	}
 	e := t.entries[topicID]
 	if !e.wanted() {
@@ -251,6 +252,12 @@ func (t *Tables) Held(topicID catalog.TopicID, partition int32, base, end int64)
 	}
 	e.asked = true
 	return true
+}
+
+// alone reports whether there can be no table: no metadata manager of Tidemark has reported in all this time, and none of a broker's
+// earlier lives saw a definition. t.mu is held.
+func (t *Tables) alone() bool {
+	return t.facts.ClusterID == "" && !t.inUse && time.Since(t.opened) >= aloneAfter
 }
 
 // wanted reports whether somebody defined a table and did not drop it; a definition that cannot be read counts.
@@ -276,7 +283,8 @@ func (t *Tables) say(reason string) {
 		t.deps.Log.Info("tables.ready")
 		return
 	}
-	t.deps.Log.Warn("tables.waiting", "reason", reason)
+	t.deps.Log.Warn("tables.waiting", "reason", reason,
+		"effect", "no topic becomes a table; segments that Kafka deletes may stay in the store until it is known that no table needs them")
 }
 
 // Status is one table as this broker sees it.

@@ -17,8 +17,8 @@ func TestHeldAndWantsHold(t *testing.T) {
 	w := newWorld(t)
 	id := w.topic("t", nil)
 	wants := func(id catalog.TopicID) bool { _, ok := w.tables.WantsHold(id); return ok }
-	if w.tables.Held(id, 0, 0, 10) || wants(id) {
-		t.Error("held before the definitions are known although tables were never in use")
+	if !w.tables.Held(id, 0, 0, 10) || wants(id) {
+		t.Error("free before the definitions are known")
 	}
 	w.ready()
 	if w.tables.Held(id, 0, 0, 10) || wants(id) {
@@ -69,6 +69,43 @@ func TestHeldAndWantsHold(t *testing.T) {
 	w.want(id, Dropped)
 	if w.tables.Held(id, 0, 0, 1000) || wants(id) {
 		t.Error("held although the table is dropped")
+	}
+}
+
+// Before the definitions are known something is free only where there can be none: a broker without the metadata manager.
+func TestNotKnowingHolds(t *testing.T) {
+	w := newWorld(t)
+	held := func() bool { return w.tables.Held(catalog.TopicID{5}, 0, 0, 1) }
+	open := func(ago time.Duration) {
+		w.tables.Close(time.Minute)
+		w.in.Close(time.Minute)
+		w.open()
+		w.tables.mu.Lock()
+		w.tables.opened = w.tables.opened.Add(-ago)
+		w.tables.mu.Unlock()
+	}
+	open(aloneAfter - time.Minute)
+	if !held() {
+		t.Error("free although the metadata manager may still come")
+	}
+	open(aloneAfter)
+	if held() {
+		t.Error("held although there is no metadata manager")
+	}
+	w.tables.Facts(Facts{ClusterID: "c", Bootstrap: "127.0.0.1:1"})
+	if !held() {
+		t.Error("free although there is a metadata manager, whose definitions are not known")
+	}
+	if err := os.WriteFile(w.tables.marker(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open(aloneAfter)
+	if !held() {
+		t.Error("free although tables were in use")
+	}
+	w.ready()
+	if held() {
+		t.Error("held although there is no definition")
 	}
 }
 
