@@ -32,10 +32,8 @@ func (s sink) HandOver(seg remotestorage.Segment) {
 type holds struct{ i *Instance }
 
 func (h holds) Held(topicID [16]byte, partition int32, base, end int64) bool {
-	if h.i.tables == nil {
-		return true // not assembled yet
-	}
-	return h.i.tables.Held(topicID, partition, base, end)
+	t := h.i.tables.Load()
+	return t == nil || t.Held(topicID, partition, base, end) // nil: not assembled yet
 }
 
 // segments opens what ingestion converts.

@@ -34,7 +34,7 @@ type Instance struct {
 	store       *watched
 	storage     *remotestorage.Manager
 	ingest      *ingest.Ingest
-	tables      *tables.Tables
+	tables      atomic.Pointer[tables.Tables] // the parts before it run and ask for it while it is made
 	coordinator *coordinator.Coordinator
 	listener    *listener.Listener
 	logDir      atomic.Value // string: the broker's first log directory
@@ -72,12 +72,12 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	i.coordinator = coordinator.New(coordinator.Config{}, cat, coordinator.Deps{Lineage: i.lineage, Published: i.published, Log: log, Metrics: set})
 	i.ingest = ingest.New(c.Ingest, ingest.Deps{Segments: segments{i.storage}, Commits: i.coordinator, Store: store, Log: log, Metrics: set})
 	proved := watchConditions(raw, c.where(), seen.tasks, log)
-	i.tables = tables.Open(c.Tables, tables.Deps{
+	i.tables.Store(tables.Open(c.Tables, tables.Deps{
 		Catalog: groups{cat, store, proved}, Commits: i.coordinator, Ingest: i.ingest, Log: log, Metrics: set,
 		Connect: func(bootstrap string) (*kafkaclient.Client, error) {
 			return kafkaclient.Open(kafkaclient.Config{Bootstrap: bootstrap, ClientID: "tidemark", Log: log})
 		},
-	})
+	}))
 	if err := i.listen(c, cat); err != nil {
 		return nil, errors.Join(err, i.Close(ctx))
 	}
@@ -125,8 +125,8 @@ func (i *Instance) Close(ctx context.Context) error {
 		i.listener.Stop(closeTime)
 	}
 	ended := true
-	if i.tables != nil {
-		ended = i.tables.Close(closeTime) && ended
+	if t := i.tables.Load(); t != nil {
+		ended = t.Close(closeTime) && ended
 	}
 	if i.ingest != nil {
 		ended = i.ingest.Close(closeTime) && ended
@@ -159,13 +159,13 @@ func (i *Instance) Delete(ctx context.Context, seg dispatch.Segment) error {
 
 // Leadership takes levels from the metadata manager.
 func (i *Instance) Leadership(req dispatch.LeadershipRequest) {
-	i.tables.Leadership(partitions(req.Leaders), partitions(req.Followers), partitions(req.Stopped))
+	i.tables.Load().Leadership(partitions(req.Leaders), partitions(req.Followers), partitions(req.Stopped))
 }
 
 // Facts takes what only the metadata manager is told.
 func (i *Instance) Facts(req dispatch.FactsRequest) {
 	i.logDir.Store(req.LogDir)
-	i.tables.Facts(tables.Facts{ClusterID: req.ClusterID, Bootstrap: req.Bootstrap, SecurityProtocol: req.SecurityProtocol, Ready: req.Ready})
+	i.tables.Load().Facts(tables.Facts{ClusterID: req.ClusterID, Bootstrap: req.Bootstrap, SecurityProtocol: req.SecurityProtocol, Ready: req.Ready})
 }
 
 // Wanted are the partitions whose segment lists should be read.
@@ -191,7 +191,7 @@ func (i *Instance) Segments(req dispatch.SegmentsRequest) {
 	i.ingest.Listed(partition(req.Partition), ingest.List{From: req.Partition.From, Segments: list, More: req.More}, err)
 }
 
-func (i *Instance) wantsHold(topicID [16]byte) (uint64, bool) { return i.tables.WantsHold(topicID) }
+func (i *Instance) wantsHold(topicID [16]byte) (uint64, bool) { return i.tables.Load().WantsHold(topicID) }
 
 // logDirs are the log directories known before the first copy.
 func (i *Instance) logDirs() []string {
@@ -203,14 +203,15 @@ func (i *Instance) logDirs() []string {
 
 // lineage asks the partition's leader.
 func (i *Instance) lineage(ctx context.Context, topicID catalog.TopicID, partition int32, offset int64, batchEpoch int32) catalog.Lineage {
-	if i.tables == nil {
+	t := i.tables.Load()
+	if t == nil {
 		return catalog.NotKnown
 	}
-	return i.tables.Lineage(ctx, topicID, partition, offset, batchEpoch)
+	return t.Lineage(ctx, topicID, partition, offset, batchEpoch)
 }
 
 func (i *Instance) published(topicID catalog.TopicID, l catalog.Ledger) {
-	if i.tables != nil {
-		i.tables.Published(topicID, l)
+	if t := i.tables.Load(); t != nil {
+		t.Published(topicID, l)
 	}
 }
