@@ -37,7 +37,7 @@ func (t *Tables) run(ctx context.Context) {
 		}
 		due := t.due()
 		for _, e := range due {
-			_ = t.tasks.Guard("reconcile", func() error { t.reconcile(ctx, e); return nil })
+			t.tasks.Go("reconcile "+e.id.String(), func(ctx context.Context) { t.reconcile(ctx, e) })
 		}
 		if t.ready() && (len(due) > 0 || time.Since(cleaned) >= t.cfg.Refresh) {
 			cleaned = time.Now()

@@ -18,7 +18,10 @@ import (
 // lookTimeout bounds one look at a topic or the catalog.
 const lookTimeout = 30 * time.Second
 
-// due are the tables to look at now: changed ones at once, failed ones with a growing pause, those of which objects are asked
+// maxLooks is how many tables are looked at at the same time: one that is stuck must not keep the others.
+const maxLooks = 8
+
+// due are the tables to look at now, marked busy: changed ones at once, failed ones with a growing pause, those of which objects are asked
 // for soon, the rest every Refresh.
 func (t *Tables) due() []*entry {
 	led := t.deps.Ingest.Led()
@@ -31,15 +34,18 @@ func (t *Tables) due() []*entry {
 	for _, e := range t.entries {
 		pause := t.cfg.Refresh
 		switch {
-		case e.broken != "":
+		case e.broken != "" || e.busy:
 			continue
+		case t.looks == maxLooks:
+			return due
 		case e.fails > 0:
 			pause = min(time.Second<<min(e.fails, 6), t.cfg.Refresh)
 		case e.asked, moved(e.state, len(led[e.id]) > 0):
 			pause = min(time.Second, t.cfg.Refresh)
 		}
 		if e.since.IsZero() || time.Since(e.since) >= pause {
-			e.since = time.Now()
+			e.since, e.busy = time.Now(), true
+			t.looks++
 			due = append(due, e)
 		}
 	}
@@ -54,9 +60,16 @@ func moved(state string, leads bool) bool {
 	return state == Live || state == Draining
 }
 
-// reconcile brings one table into the state its definition asks for.
-func (t *Tables) reconcile(ctx context.Context, e *entry) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+// reconcile brings one busy table into the state its definition asks for.
+func (t *Tables) reconcile(life context.Context, e *entry) {
+	defer func() {
+		t.mu.Lock()
+		e.busy = false
+		t.looks--
+		t.mu.Unlock()
+		t.nudge()
+	}()
+	ctx, cancel := context.WithTimeout(life, lookTimeout)
 	defer cancel()
 	behind := t.deps.Ingest.Behind(e.id)
 	t.mu.Lock()
@@ -65,7 +78,7 @@ func (t *Tables) reconcile(ctx context.Context, e *entry) {
 	e.asked, e.stale = false, false
 	t.mu.Unlock()
 	state, reason, err := t.bring(ctx, e, seen)
-	if ctx.Err() != nil && status.Is(err, status.Cancelled) {
+	if life.Err() != nil {
 		return
 	}
 	t.mu.Lock()
@@ -103,8 +116,9 @@ func (t *Tables) bring(ctx context.Context, e *entry, seen entry) (state, reason
 		t.notLive(e)
 		return Paused, "by the operator", t.reloadFor(ctx, e, seen)
 	case !leads:
+		err := t.reloadFor(ctx, e, seen)
 		t.stop(e)
-		if err := t.reloadFor(ctx, e, seen); err != nil {
+		if err != nil {
 			return "", "", err
 		}
 		t.deps.Ingest.Adopt(e.id, d.Topic) // then the next look finds that something is to be done
@@ -177,6 +191,7 @@ func (t *Tables) drop(ctx context.Context, e *entry, seen entry, leads bool) err
 	if err := t.deps.Catalog.Drop(ctx, e.id); err != nil {
 		return err
 	}
+	t.deps.Ingest.ForgetTable(e.id)
 	t.mu.Lock()
 	e.gone = e.def.State == StateDropped
 	e.known = false // if it is defined again it is another table
@@ -203,9 +218,10 @@ func Refuse(info kafkaclient.TopicInfo) string {
 	return ""
 }
 
-// stop ends ingestion into a table.
+// stop ends ingestion into a table, and all that the commit side keeps of it.
 func (t *Tables) stop(e *entry) {
 	t.deps.Ingest.DropTable(e.id)
+	t.deps.Commits.Forget(e.id)
 	t.notLive(e)
 }
 

@@ -48,6 +48,11 @@ func TestATableComesToLifeAndIsPausedResumedDroppedAndDefinedAgain(t *testing.T)
 	change(StateDropped)
 	w.want(id, Dropped)
 	w.until("it is out of the catalog", func() bool { var n int; w.catalog.do(func() { n = w.catalog.dropped[id] }); return n > 0 })
+	w.catalog.do(func() {
+		if !w.catalog.forgot[id] {
+			t.Error("the commit side still knows the group")
+		}
+	})
 	if len(w.in.Wanted()) != 0 {
 		t.Error("ingestion goes on")
 	}
@@ -290,4 +295,29 @@ func TestWhatOnlyThisBrokerKeepsBringsItsTableToLife(t *testing.T) {
 	}
 	w.catalog.commit(id, 1, 9) // the leader had it after all
 	w.want(id, Idle)
+}
+
+// A table whose catalog calls hang, on as many topics as are looked at at once less one, keeps no other.
+func TestStuckTablesDoNotKeepTheOthers(t *testing.T) {
+	w := newWorld(t)
+	w.ready()
+	var stuck []catalog.TopicID
+	for i := range maxLooks - 1 {
+		name := "stuck" + string(rune('a'+i))
+		id := w.topic(name, nil)
+		stuck = append(stuck, id)
+		w.catalog.do(func() { w.catalog.stuck[id] = true })
+		w.define(definitionOf(id, name))
+		w.lead(id, name)
+	}
+	w.until("all hang", func() bool { w.tables.mu.Lock(); defer w.tables.mu.Unlock(); return w.tables.looks == len(stuck) })
+	for _, name := range []string{"x", "y"} {
+		id := w.topic(name, nil)
+		w.define(definitionOf(id, name))
+		w.lead(id, name)
+		w.want(id, Live)
+	}
+	if !w.tables.Close(time.Minute) {
+		t.Error("something goes on")
+	}
 }

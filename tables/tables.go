@@ -73,6 +73,8 @@ type Commits interface {
 	Ledger(ctx context.Context, claim catalog.Claim) (catalog.Ledger, error)
 	// Paused says why nothing is committed to a group, "" if nothing keeps it.
 	Paused(topicID catalog.TopicID) string
+	// Forget drops what is known of a group that is not written here any more.
+	Forget(topicID catalog.TopicID)
 }
 
 // Deps are the collaborators.
@@ -106,6 +108,7 @@ type Tables struct {
 	caughtUp bool // all definitions are known
 	inUse    bool // a definition has been seen, in this life or an earlier one
 	entries  map[catalog.TopicID]*entry
+	looks    int    // entries that are busy
 	said     string // the last reason why tables do not start
 }
 
@@ -139,6 +142,7 @@ type entry struct {
 	asked  bool // since the last look somebody was told that objects are held
 	gone   bool // the tables of a dropped definition are out of the catalog
 	fails  int
+	busy   bool // somebody looks at it
 }
 
 // Open starts the tables side. It connects to nothing until Facts says where the broker is.

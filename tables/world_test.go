@@ -51,15 +51,24 @@ type catalogFake struct {
 	paused  map[catalog.TopicID]string
 	healed  map[catalog.TopicID]bool // the next load finds that nothing pauses
 	fail    error                    // of every call
+	stuck   map[catalog.TopicID]bool // Create does not return
+	forgot  map[catalog.TopicID]bool
 	uuid    byte
 }
 
 func newCatalogFake() *catalogFake {
 	return &catalogFake{created: map[catalog.TopicID]string{}, dropped: map[catalog.TopicID]int{}, ledgers: map[catalog.TopicID]catalog.Ledger{},
-		starts: map[catalog.TopicID]map[int32]int64{}, loads: map[catalog.TopicID]int{}, paused: map[catalog.TopicID]string{}, healed: map[catalog.TopicID]bool{}}
+		starts: map[catalog.TopicID]map[int32]int64{}, loads: map[catalog.TopicID]int{}, paused: map[catalog.TopicID]string{}, healed: map[catalog.TopicID]bool{},
+		stuck: map[catalog.TopicID]bool{}, forgot: map[catalog.TopicID]bool{}}
 }
 
-func (c *catalogFake) Create(_ context.Context, claim catalog.Claim, d Definition, main, quarantine []schema.Field) (Group, error) {
+func (c *catalogFake) Create(ctx context.Context, claim catalog.Claim, d Definition, main, quarantine []schema.Field) (Group, error) {
+	var stuck bool
+	c.do(func() { stuck = c.stuck[claim.TopicID] })
+	if stuck {
+		<-ctx.Done()
+		return Group{}, status.Wrapf(ctx.Err(), "create")
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fail != nil {
@@ -139,6 +148,12 @@ func (c *catalogFake) Paused(id catalog.TopicID) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.paused[id]
+}
+
+func (c *catalogFake) Forget(id catalog.TopicID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgot[id] = true
 }
 
 func (c *catalogFake) Submit(context.Context, catalog.TopicID, catalog.Offer) error {

@@ -296,8 +296,14 @@ func TestADroppedTableIsMissing(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- f.Submit(ctx, testClaim.TopicID, offer) }()
 	waitFor(t, "MISSING", func() bool { return f.State(testClaim.TopicID).Event == catalog.Missing })
+	if f.paused() != 1 {
+		t.Error("not counted as paused")
+	}
 	f.Forget(testClaim.TopicID)
 	wantClass(t, <-done, status.Closed)
+	if f.paused() != 0 {
+		t.Error("still counted as paused")
+	}
 }
 
 func TestCloseAnswersWhoWaits(t *testing.T) {

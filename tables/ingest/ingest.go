@@ -216,6 +216,13 @@ func (in *Ingest) DropTable(topicID catalog.TopicID) {
 	}
 }
 
+// ForgetTable drops the ledger of a table that is no more.
+func (in *Ingest) ForgetTable(topicID catalog.TopicID) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.ledgers, topicID)
+}
+
 // ReleaseUnwanted gives up all holds of topics that have no table.
 func (in *Ingest) ReleaseUnwanted(wanted func(catalog.TopicID) bool) {
 	done := map[catalog.TopicID]bool{}
