@@ -71,10 +71,6 @@ func (g *group) poison(subs []*submission, err error) (outcome, error) {
 
 // send sends an attempt until its fate is known. Only an attempt whose update is unchanged in every respect is sent again.
 func (g *group) send(ctx context.Context, l loaded, main catalog.Update, attempt Attempt, files int, subs []*submission) (outcome, error) {
-	asked := map[int32]bool{}
-	for _, o := range g.choice.Offers {
-		asked[o.Range.Partition] = true
-	}
 	for tries := 1; ; tries++ {
 		err := g.sendOnce(ctx, attempt)
 		g.c.metrics.attempt(err)
@@ -102,7 +98,7 @@ func (g *group) send(ctx context.Context, l loaded, main catalog.Update, attempt
 		if ctx.Err() != nil {
 			return again, ctx.Err()
 		}
-		if c := catalog.Choose(l.reading.Ledger, g.choice.Offers, g.verdict(ctx, asked)); !c.SameRanges(g.choice) {
+		if c, _ := g.choose(ctx, l.reading.Ledger, g.choice.Offers); !c.SameRanges(g.choice) {
 			return again, nil
 		}
 	}

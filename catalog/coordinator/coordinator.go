@@ -16,6 +16,7 @@ import (
 type Config struct {
 	Interval time.Duration // least time between two commits of a group [1 s]; a slow catalog stretches it
 	Attempt  time.Duration // for one load, one preparation or one send [60 s]
+	Question time.Duration // for one question to a partition's leader [5 s]
 	Backoff  budget.Retry  // pauses between attempts; Attempts is not used, there is no last one [100 ms to 30 s]
 	MaxFiles int           // files per commit [5000]
 	Pending  int           // offers waiting per group [10000]
@@ -40,6 +41,8 @@ type Coordinator struct {
 	deps    Deps
 	metrics metrics
 	tasks   *budget.Tasks
+	// questions bounds what partition leaders are asked at once.
+	questions *budget.Bytes
 
 	mu     sync.Mutex
 	closed bool
@@ -54,6 +57,9 @@ func New[G Group, A Attempt](cfg Config, cat Catalog[G, A], deps Deps) *Coordina
 	if cfg.Attempt == 0 {
 		cfg.Attempt = time.Minute
 	}
+	if cfg.Question == 0 {
+		cfg.Question = 5 * time.Second
+	}
 	if cfg.Backoff.Base == 0 {
 		cfg.Backoff = budget.Retry{Base: 100 * time.Millisecond, Max: 30 * time.Second}
 	}
@@ -63,7 +69,8 @@ func New[G Group, A Attempt](cfg Config, cat Catalog[G, A], deps Deps) *Coordina
 	if cfg.Pending == 0 {
 		cfg.Pending = 10_000
 	}
-	c := &Coordinator{cfg: cfg, world: typed[G, A]{cat}, deps: deps, tasks: budget.NewTasks("coordinator", deps.Log), groups: map[catalog.TopicID]*group{}}
+	c := &Coordinator{cfg: cfg, world: typed[G, A]{cat}, deps: deps, tasks: budget.NewTasks("coordinator", deps.Log),
+		questions: budget.NewSlots("questions to leaders", maxQuestions), groups: map[catalog.TopicID]*group{}}
 	c.metrics = newMetrics(deps.Metrics, c.paused)
 	return c
 }
@@ -123,7 +130,11 @@ func (c *Coordinator) Submit(ctx context.Context, topic catalog.TopicID, offer c
 		return err
 	case <-ctx.Done():
 		g.remove(s)
-		return status.Wrapf(ctx.Err(), "offer [%d, %d) of partition %d waits for its commit", offer.Range.Base, offer.Range.End, offer.Range.Partition)
+		why := g.snapshotState().Waiting(offer.Range.Partition)
+		if why == "" {
+			why = "its commit is under way"
+		}
+		return status.Wrapf(ctx.Err(), "offer [%d, %d) of partition %d waits: %s", offer.Range.Base, offer.Range.End, offer.Range.Partition, why)
 	}
 }
 
@@ -132,9 +143,22 @@ const Refused catalog.Event = "REFUSED"
 
 // State is what a group's last load or attempt said.
 type State struct {
-	Event    catalog.Event   // that forbids writing, "" if none does
-	Reason   string          // one sentence for people
-	Diverged map[int32]int64 // partitions that are frozen, with the offset that is off the chain
+	Event    catalog.Event    // that forbids writing, "" if none does
+	Reason   string           // one sentence for people
+	Diverged map[int32]int64  // partitions that are frozen, with the offset that is off the chain
+	Waits    map[int32]string // why offers of a partition wait, in words
+	Trouble  string           // why the last round came to nothing: the catalog's error
+}
+
+// Waiting says why offers of a partition are not in the table yet, "" if nothing keeps them.
+func (s State) Waiting(partition int32) string {
+	switch {
+	case s.Event != "":
+		return string(s.Event) + ": " + s.Reason
+	case s.Waits[partition] != "":
+		return s.Waits[partition]
+	}
+	return s.Trouble
 }
 
 // State is the state of a group, its zero value for a group that is not known.
@@ -144,6 +168,11 @@ func (c *Coordinator) State(topic catalog.TopicID) State {
 		return State{}
 	}
 	return g.snapshotState()
+}
+
+// Waiting says why offers of a partition are not in the table yet, "" if nothing keeps them.
+func (c *Coordinator) Waiting(topic catalog.TopicID, partition int32) string {
+	return c.State(topic).Waiting(partition)
 }
 
 // Paused says why nothing is committed to a group, "" if nothing keeps it.

@@ -28,12 +28,24 @@ type fixture struct {
 
 	mu        sync.Mutex
 	lineage   map[string]catalog.Lineage // "partition/offset", default OnChain
+	stuck     map[int32]bool             // partitions whose leader does not answer in time
+	asking    int
+	mostAsked int
 	published []catalog.Ledger
 }
 
-func (f *fixture) check(_ context.Context, _ catalog.TopicID, partition int32, offset int64, _ int32) catalog.Lineage {
+func (f *fixture) check(ctx context.Context, _ catalog.TopicID, partition int32, offset int64, _ int32) catalog.Lineage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stuck[partition] {
+		f.asking++
+		f.mostAsked = max(f.mostAsked, f.asking)
+		f.mu.Unlock()
+		<-ctx.Done()
+		f.mu.Lock()
+		f.asking--
+		return catalog.NotKnown
+	}
 	if l, ok := f.lineage[fmt.Sprintf("%d/%d", partition, offset)]; ok {
 		return l
 	}
@@ -90,7 +102,7 @@ func startTampered(t *testing.T, store objectstore.Store) (*fixture, *tampered) 
 	}
 	f := &fixture{catalog: c, metrics: telemetry.NewSet(), lineage: map[string]catalog.Lineage{}}
 	wrapped := &tampered{Catalog: c}
-	f.Coordinator = New(Config{Interval: time.Millisecond, Backoff: budget.Retry{Base: time.Millisecond, Max: 10 * time.Millisecond}}, wrapped, Deps{
+	f.Coordinator = New(Config{Interval: time.Millisecond, Question: 50 * time.Millisecond, Backoff: budget.Retry{Base: time.Millisecond, Max: 10 * time.Millisecond}}, wrapped, Deps{
 		Lineage: f.check, Log: log, Metrics: f.metrics,
 		Published: func(_ catalog.TopicID, l catalog.Ledger) {
 			f.mu.Lock()
@@ -262,27 +274,6 @@ func TestRefusedOffersSayWhatToDo(t *testing.T) {
 	}
 	if s := f.State(testClaim.TopicID); len(s.Diverged) != 0 {
 		t.Errorf("state %+v", s)
-	}
-}
-
-func TestAPartitionWhoseLeaderIsSilentWaitsAlone(t *testing.T) {
-	ctx, f := testContext(t), start(t, storetest.NewMemory())
-	f.create(t)
-	f.set(0, 10, catalog.NotKnown)
-	done := make(chan error, 1)
-	silent := f.offer(t, 0, 0, 10, catalog.Main)
-	go func() { done <- f.Submit(ctx, testClaim.TopicID, silent) }()
-	if err := f.Submit(ctx, testClaim.TopicID, f.offer(t, 1, 100, 110, catalog.Main)); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-done:
-		t.Fatalf("committed without an answer of the leader: %v", err)
-	default:
-	}
-	f.set(0, 10, catalog.OnChain)
-	if err := <-done; err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -118,7 +119,7 @@ func (g *group) snapshotState() State {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.state
-	s.Diverged = maps.Clone(s.Diverged)
+	s.Diverged, s.Waits = maps.Clone(s.Diverged), maps.Clone(s.Waits)
 	return s
 }
 
@@ -169,5 +170,31 @@ func (g *group) noteDiverged(asked map[int32]bool, diverged []int32, l catalog.L
 			delete(g.state.Diverged, p)
 			g.c.deps.Log.Info("commit.converged", "topic", g.claim.Topic, "partition", p)
 		}
+	}
+}
+
+// noteWaits records why offers of partitions wait.
+func (g *group) noteWaits(waiting []catalog.Wait, silent map[int32]int64, l catalog.Ledger) {
+	waits := map[int32]string{}
+	for _, w := range waiting {
+		switch w.Reason {
+		case catalog.WaitLineage:
+			waits[w.Partition] = fmt.Sprintf("the leader of partition %d has not confirmed offset %d", w.Partition, silent[w.Partition])
+		case catalog.WaitHole:
+			waits[w.Partition] = fmt.Sprintf("no converted range of partition %d begins at offset %d, where the table ends", w.Partition, l.Progress(w.Partition).Next)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state.Waits = waits
+}
+
+// noteTrouble records the error that a round ended with.
+func (g *group) noteTrouble(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state.Trouble = ""
+	if err != nil {
+		g.state.Trouble = err.Error()
 	}
 }

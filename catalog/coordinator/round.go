@@ -42,6 +42,7 @@ func (g *group) run(ctx context.Context) {
 		g.started = time.Now()
 		result, err := g.round(ctx, waiting)
 		g.give()
+		g.noteTrouble(err)
 		if ctx.Err() != nil {
 			return
 		}
@@ -161,8 +162,9 @@ func (g *group) round(ctx context.Context, waiting []*submission) (outcome, erro
 		offers[i] = s.offer
 		asked[s.offer.Range.Partition] = true
 	}
-	choice := catalog.Choose(l.reading.Ledger, offers, g.verdict(ctx, asked))
+	choice, silent := g.choose(ctx, l.reading.Ledger, offers)
 	g.noteDiverged(asked, choice.Diverged, l.reading.Ledger)
+	g.noteWaits(choice.Waiting, silent, l.reading.Ledger)
 	answered := g.refuse(waiting, choice)
 	choice.Offers = bounded(choice.Offers, g.c.cfg.MaxFiles)
 	if choice.Empty() {
@@ -177,19 +179,6 @@ func (g *group) round(ctx context.Context, waiting []*submission) (outcome, erro
 // due is how long to wait until the next commit: the interval, or four times what a commit takes by itself.
 func (g *group) due() time.Duration {
 	return time.Until(g.started.Add(max(g.c.cfg.Interval, 4*g.pace.median())))
-}
-
-// verdict asks for the lineage of the partitions that are to move. The others are not this broker's to ask about: their ledger
-// entries stay as they are.
-func (g *group) verdict(ctx context.Context, asked map[int32]bool) catalog.Verdict {
-	return func(partition int32, offset int64, batchEpoch int32) catalog.Lineage {
-		if !asked[partition] {
-			return catalog.OnChain
-		}
-		ctx, cancel := context.WithTimeout(ctx, g.c.cfg.Attempt)
-		defer cancel()
-		return g.c.deps.Lineage(ctx, g.claim.TopicID, partition, offset, batchEpoch)
-	}
 }
 
 // refuse answers the offers that can never be committed, and those of diverged partitions.
