@@ -150,6 +150,8 @@ func (c *catalogFake) Paused(id catalog.TopicID) string {
 	return c.paused[id]
 }
 
+func (c *catalogFake) Waiting(catalog.TopicID, int32) string { return "" }
+
 func (c *catalogFake) Forget(id catalog.TopicID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

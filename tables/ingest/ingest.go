@@ -53,6 +53,8 @@ type Commits interface {
 	// Submit returns once the offer is in the table, has been refused (Conflict: convert again from the ledger's next offset), or ctx
 	// ends. Whatever it returns, only the ledger that is published tells what the table covers.
 	Submit(ctx context.Context, topicID catalog.TopicID, offer catalog.Offer) error
+	// Waiting says why an offer of a partition is not in the table yet, "" if nothing keeps it.
+	Waiting(topicID catalog.TopicID, partition int32) string
 }
 
 // Config bounds the work. See docs/config.md.
@@ -302,20 +304,35 @@ type Status struct {
 
 // Status returns the state of the led partitions of a topic, by partition.
 func (in *Ingest) Status(topicID catalog.TopicID) []Status {
+	list, submitting := in.status(topicID)
+	for i := range list {
+		p := list[i].Partition.Partition
+		if !submitting[p] {
+			continue
+		}
+		if why := in.deps.Commits.Waiting(topicID, p); why != "" {
+			list[i].Reason = why
+		}
+	}
+	return list
+}
+
+func (in *Ingest) status(topicID catalog.TopicID) (out []Status, submitting map[int32]bool) {
+	submitting = map[int32]bool{}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	var out []Status
 	for k, s := range in.partitions {
 		if k.topic == topicID && s.led {
 			st := Status{Partition: s.partition, Next: s.progress.Next, Waiting: len(s.segments), Reason: s.why()}
 			for _, seg := range s.segments {
 				st.Bytes += seg.Size
 			}
+			submitting[k.partition] = s.submitting
 			out = append(out, st)
 		}
 	}
 	slices.SortFunc(out, func(a, b Status) int { return cmp.Compare(a.Partition.Partition, b.Partition.Partition) })
-	return out
+	return out, submitting
 }
 
 func (in *Ingest) nudge() {

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -183,13 +184,40 @@ func (in *Ingest) step(ctx context.Context, s *state) (j *job, submitted bool, e
 			return j, false, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, submitTimeout)
+	return j, true, in.submit(ctx, s, j)
+}
+
+// waiting is the error of an offer whose commit has not come within submitTimeout. Nothing has failed.
+type waiting struct{ error }
+
+// submit waits for the commit of a converted range.
+func (in *Ingest) submit(ctx context.Context, s *state, j *job) error {
+	in.submitting(s, true)
+	defer in.submitting(s, false)
+	bounded, cancel := context.WithTimeout(ctx, submitTimeout)
 	defer cancel()
-	return j, true, in.deps.Commits.Submit(ctx, j.table.TopicID, *j.offer)
+	err := in.deps.Commits.Submit(bounded, j.table.TopicID, *j.offer)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return waiting{err}
+	}
+	return err
+}
+
+func (in *Ingest) submitting(s *state, is bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s.submitting = is
 }
 
 // failed decides what comes after a failed job: the partition waits, longer each time, up to a minute. in.mu is held.
 func (in *Ingest) failed(s *state, j *job, submitted bool, err error) {
+	var late waiting
+	if errors.As(err, &late) {
+		s.offer, s.by, s.reason = j.offer, j.table.Converter, err.Error()
+		in.deps.Log.Warn("table.commit.waiting", "partition", s.partition.String(), "base", j.offer.Range.Base, "end", j.offer.Range.End,
+			"waited", submitTimeout, "reason", err.Error(), "effect", "the converted range is kept and waits on")
+		return
+	}
 	class := status.Of(err)
 	if class == status.Cancelled {
 		s.notBefore = time.Now().Add(time.Second)

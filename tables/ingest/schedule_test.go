@@ -16,18 +16,6 @@ import (
 	"tidemark/internal/status"
 )
 
-// rolled are segments of one record each, with the values v<offset>.
-func (w *world) rolled(n int32, from, to int64) []Segment {
-	var out []Segment
-	s := logtest.NewSegment(from)
-	for at := from; at < to; at++ {
-		s.Produce(kafkalog.None, fmt.Sprintf("v%d", at))
-		out = append(out, w.tiered(n, s))
-		s = s.Roll()
-	}
-	return out
-}
-
 func TestAGapPausesThatPartitionOnly(t *testing.T) {
 	in(t, func(w *world) {
 		w.live(0)
@@ -360,6 +348,24 @@ func TestNoSchedulesLoseOrRepeatRows(t *testing.T) {
 	}
 }
 
+// A commit that does not come is no failed conversion: the reason is told at once, and the range is submitted on.
+func TestWaitingForACommitIsNoFailure(t *testing.T) {
+	in(t, func(w *world) {
+		w.in.deps.Commits = stuck{}
+		w.live(0)
+		w.listed(part(0), w.rolled(0, 0, 1), nil)
+		w.pass(5 * time.Second)
+		if got := w.reason(0); got != "the leader of partition 0 has not confirmed offset 1" {
+			t.Errorf("reason %q", got)
+		}
+		w.pass(20 * time.Minute)
+		log := w.log.String()
+		if n := strings.Count(log, "table.commit.waiting"); n < 9 || strings.Contains(log, "table.convert.failed") || w.opens() != 1 {
+			t.Errorf("said %d times, %d conversions; log:\n%s", n, w.opens(), log)
+		}
+	})
+}
+
 func TestCloseEndsASubmitThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -374,6 +380,10 @@ func TestCloseEndsASubmitThatHangs(t *testing.T) {
 }
 
 type stuck struct{}
+
+func (stuck) Waiting(catalog.TopicID, int32) string {
+	return "the leader of partition 0 has not confirmed offset 1"
+}
 
 func (stuck) Submit(ctx context.Context, _ catalog.TopicID, _ catalog.Offer) error {
 	<-ctx.Done()

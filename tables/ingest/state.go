@@ -33,12 +33,13 @@ type state struct {
 	gap     Gap
 	found   bool // cut is something to convert
 
-	busy      bool
-	since     time.Time // when there was first something to convert
-	notBefore time.Time // after a failure
-	failures  int
-	undecided int64  // end of the tiles at which no offset of the cut was decided yet; 0: none
-	reason    string // why nothing is converted although something waits
+	busy       bool
+	submitting bool      // busy with an offer that waits for its commit
+	since      time.Time // when there was first something to convert
+	notBefore  time.Time // after a failure
+	failures   int
+	undecided  int64  // end of the tiles at which no offset of the cut was decided yet; 0: none
+	reason     string // why nothing is converted although something waits
 
 	// offer is a converted range that could not be submitted, and by whom it was converted. It is submitted again instead
 	// of converted again.

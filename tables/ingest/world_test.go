@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tidemark/catalog"
+	"tidemark/internal/kafkalog"
 	"tidemark/internal/kafkalog/logtest"
 	"tidemark/internal/objectstore/storetest"
 	"tidemark/internal/status"
@@ -134,6 +135,18 @@ func (w *world) tiered(n int32, s *logtest.Segment) Segment {
 	return Segment{Partition: part(n), ID: id, Base: s.Base, End: s.Next(), Size: int64(len(s.Log)), Epochs: s.Epochs, TxnIndexEmpty: len(s.Aborted) == 0}
 }
 
+// rolled are segments of one record each, with the values v<offset>.
+func (w *world) rolled(n int32, from, to int64) []Segment {
+	var out []Segment
+	s := logtest.NewSegment(from)
+	for at := from; at < to; at++ {
+		s.Produce(kafkalog.None, fmt.Sprintf("v%d", at))
+		out = append(out, w.tiered(n, s))
+		s = s.Roll()
+	}
+	return out
+}
+
 // listed gives a whole list.
 func (w *world) listed(p Partition, segments []Segment, err error) {
 	w.in.Listed(p, List{Segments: segments}, err)
@@ -235,6 +248,8 @@ func (w *world) Release(id catalog.TopicID, n int32, upTo int64) {
 	defer w.mu.Unlock()
 	w.released[fmt.Sprintf("%d/%d", id[0], n)] = upTo
 }
+
+func (w *world) Waiting(catalog.TopicID, int32) string { return "" }
 
 // Submit commits what continues the ledger, unless answer says otherwise.
 func (w *world) Submit(ctx context.Context, id catalog.TopicID, o catalog.Offer) error {
