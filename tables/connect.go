@@ -63,8 +63,6 @@ func (t *Tables) connect(ctx context.Context, waited time.Duration) bool {
 	case f.SecurityProtocol != "" && f.SecurityProtocol != "PLAINTEXT":
 		t.say("the listener of remote.log.metadata.manager.listener.name is " + f.SecurityProtocol + ": this release's tables speak PLAINTEXT only; name a PLAINTEXT listener, for example one that is bound to the host itself")
 		return false
-	case !f.Ready:
-		return false
 	}
 	client, err := t.deps.Connect(f.Bootstrap)
 	if err != nil {
@@ -78,8 +76,10 @@ func (t *Tables) connect(ctx context.Context, waited time.Duration) bool {
 	return true
 }
 
-// follow makes sure the definitions topic is there and reads it for ever.
+// follow makes sure the definitions topic is there and reads it for ever. That the listener of a starting broker does not answer yet
+// is nothing to say.
 func (t *Tables) follow(ctx context.Context, client *kafkaclient.Client) {
+	began := time.Now()
 	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
 		c, cancel := context.WithTimeout(ctx, lookTimeout)
 		err := client.EnsureTopic(c, DefinitionsTopic, 1, t.cfg.ReplicationFactor, map[string]string{
@@ -88,7 +88,9 @@ func (t *Tables) follow(ctx context.Context, client *kafkaclient.Client) {
 		if err == nil {
 			break
 		}
-		t.say("topic " + DefinitionsTopic + ": " + err.Error())
+		if !status.Of(err).Retryable() || time.Since(began) > unreadyAfter {
+			t.say("topic " + DefinitionsTopic + ": " + err.Error())
+		}
 		if !budget.Sleep(ctx, pause) {
 			return
 		}

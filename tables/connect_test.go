@@ -65,7 +65,7 @@ func TestAQuietStart(t *testing.T) {
 func TestTooFewBrokersForTheDefinitions(t *testing.T) {
 	w := newWorld(t)
 	w.tables.cfg.ReplicationFactor = 3 // before anything reads it
-	w.tables.Facts(Facts{ClusterID: "c", Bootstrap: w.k.ListenAddrs()[0], Ready: true})
+	w.tables.Facts(Facts{ClusterID: "c", Bootstrap: w.k.ListenAddrs()[0]})
 	w.until("the reason", func() bool { return strings.Contains(w.log.String(), "rsm.config.tables.topic.replication.factor") })
 }
 

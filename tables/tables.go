@@ -90,7 +90,6 @@ type Deps struct {
 // Facts are what the metadata manager knows of its broker.
 type Facts struct {
 	ClusterID, Bootstrap, SecurityProtocol string
-	Ready                                  bool
 }
 
 // Tables keeps the tables of this broker's topics alive.

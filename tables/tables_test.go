@@ -137,7 +137,7 @@ func TestDisabledTablesHoldNothing(t *testing.T) {
 	tables := Open(Config{StateDir: t.TempDir()}, Deps{Ingest: in, Log: slog.New(slog.DiscardHandler), Metrics: set})
 	defer in.Close(time.Minute)
 	defer tables.Close(time.Minute)
-	tables.Facts(Facts{ClusterID: "c", Ready: true})
+	tables.Facts(Facts{ClusterID: "c"})
 	if _, ok := tables.WantsHold(catalog.TopicID{1}); ok || tables.Held(catalog.TopicID{1}, 0, 0, 1) {
 		t.Error("held")
 	}

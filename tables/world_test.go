@@ -260,7 +260,7 @@ func (w *world) open() {
 
 // ready is what the metadata manager says once the broker is up.
 func (w *world) ready() {
-	w.tables.Facts(Facts{ClusterID: "c", Bootstrap: w.k.ListenAddrs()[0], SecurityProtocol: "PLAINTEXT", Ready: true})
+	w.tables.Facts(Facts{ClusterID: "c", Bootstrap: w.k.ListenAddrs()[0], SecurityProtocol: "PLAINTEXT"})
 	w.until("all definitions are known", w.tables.ready)
 }
 

@@ -165,7 +165,7 @@ func (i *Instance) Leadership(req dispatch.LeadershipRequest) {
 // Facts takes what only the metadata manager is told.
 func (i *Instance) Facts(req dispatch.FactsRequest) {
 	i.logDir.Store(req.LogDir)
-	i.tables.Load().Facts(tables.Facts{ClusterID: req.ClusterID, Bootstrap: req.Bootstrap, SecurityProtocol: req.SecurityProtocol, Ready: req.Ready})
+	i.tables.Load().Facts(tables.Facts{ClusterID: req.ClusterID, Bootstrap: req.Bootstrap, SecurityProtocol: req.SecurityProtocol})
 }
 
 // Wanted are the partitions whose segment lists should be read.
@@ -191,7 +191,9 @@ func (i *Instance) Segments(req dispatch.SegmentsRequest) {
 	i.ingest.Listed(partition(req.Partition), ingest.List{From: req.Partition.From, Segments: list, More: req.More}, err)
 }
 
-func (i *Instance) wantsHold(topicID [16]byte) (uint64, bool) { return i.tables.Load().WantsHold(topicID) }
+func (i *Instance) wantsHold(topicID [16]byte) (uint64, bool) {
+	return i.tables.Load().WantsHold(topicID)
+}
 
 // logDirs are the log directories known before the first copy.
 func (i *Instance) logDirs() []string {

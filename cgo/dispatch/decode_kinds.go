@@ -140,7 +140,6 @@ func decodeFacts(frame []byte) (req FactsRequest, err error) {
 		Bootstrap:        r.text("bootstrap", m.Bootstrap(), maxShort),
 		SecurityProtocol: r.text("security_protocol", m.SecurityProtocol(), maxShort),
 		LogDir:           r.path("log_dir", m.LogDir()),
-		Ready:            m.Ready(),
 	}
 	return req, r.err
 }

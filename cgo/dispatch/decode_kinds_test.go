@@ -182,7 +182,6 @@ func buildFacts(r FactsRequest) []byte {
 		wire.FactsRequestAddBootstrap(b, h)
 		wire.FactsRequestAddSecurityProtocol(b, s)
 		wire.FactsRequestAddLogDir(b, d)
-		wire.FactsRequestAddReady(b, r.Ready)
 		return wire.FactsRequestEnd(b)
 	})
 }
@@ -226,7 +225,7 @@ var (
 	testPartition  = TopicPartition{TopicID: testTopicID, Topic: "flights", Partition: 3}
 	testLeadership = LeadershipRequest{Leaders: []TopicPartition{testPartition, {TopicID: testTopicID, Topic: "flights", Partition: 4}},
 		Followers: []TopicPartition{{TopicID: testTopicID, Topic: "flights", Partition: 5}}, Stopped: []TopicPartition{}}
-	testFacts    = FactsRequest{ClusterID: "abc", Bootstrap: "127.0.0.1:9092", SecurityProtocol: "PLAINTEXT", LogDir: "/d", Ready: true}
+	testFacts    = FactsRequest{ClusterID: "abc", Bootstrap: "127.0.0.1:9092", SecurityProtocol: "PLAINTEXT", LogDir: "/d"}
 	testSegments = SegmentsRequest{Partition: TopicPartition{TopicID: testTopicID, Topic: "flights", Partition: 3, From: 1000},
 		Segments: []Segment{testSegment(), testSegment()}, More: true}
 )

@@ -120,7 +120,6 @@ type FactsRequest struct {
 	Bootstrap        string // host:port of the broker's own listener, "" = none
 	SecurityProtocol string
 	LogDir           string
-	Ready            bool // remote log metadata is initialised
 }
 
 // SegmentsRequest lists a partition's finished segments that do not end below Partition.From, by base offset, or says why they

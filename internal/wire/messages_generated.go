@@ -1350,20 +1350,8 @@ func (rcv *FactsRequest) LogDir() []byte {
 	return nil
 }
 
-func (rcv *FactsRequest) Ready() bool {
-	o := flatbuffers.UOffsetT(rcv._tab.Offset(12))
-	if o != 0 {
-		return rcv._tab.GetBool(o + rcv._tab.Pos)
-	}
-	return false
-}
-
-func (rcv *FactsRequest) MutateReady(n bool) bool {
-	return rcv._tab.MutateBoolSlot(12, n)
-}
-
 func FactsRequestStart(builder *flatbuffers.Builder) {
-	builder.StartObject(5)
+	builder.StartObject(4)
 }
 func FactsRequestAddClusterId(builder *flatbuffers.Builder, clusterId flatbuffers.UOffsetT) {
 	builder.PrependUOffsetTSlot(0, flatbuffers.UOffsetT(clusterId), 0)
@@ -1376,9 +1364,6 @@ func FactsRequestAddSecurityProtocol(builder *flatbuffers.Builder, securityProto
 }
 func FactsRequestAddLogDir(builder *flatbuffers.Builder, logDir flatbuffers.UOffsetT) {
 	builder.PrependUOffsetTSlot(3, flatbuffers.UOffsetT(logDir), 0)
-}
-func FactsRequestAddReady(builder *flatbuffers.Builder, ready bool) {
-	builder.PrependBoolSlot(4, ready, false)
 }
 func FactsRequestEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
 	return builder.EndObject()

@@ -126,7 +126,7 @@ func (b *Broker) Open() {
 	}
 	b.Instance = i
 	b.t.Cleanup(b.Close)
-	i.Facts(dispatch.FactsRequest{ClusterID: "cluster", Bootstrap: b.Bootstrap(), SecurityProtocol: "PLAINTEXT", LogDir: b.LogDir, Ready: true})
+	i.Facts(dispatch.FactsRequest{ClusterID: "cluster", Bootstrap: b.Bootstrap(), SecurityProtocol: "PLAINTEXT", LogDir: b.LogDir})
 	i.Leadership(dispatch.LeadershipRequest{Leaders: []dispatch.TopicPartition{b.Partition()}})
 }
 

@@ -111,7 +111,7 @@ final class Messages {
         int bootstrap = b.createString(facts.bootstrap());
         int protocol = b.createString(facts.securityProtocol());
         int logDir = b.createString(facts.logDir());
-        return Frame.finish(b, FactsRequest.createFactsRequest(b, cluster, bootstrap, protocol, logDir, facts.ready()),
+        return Frame.finish(b, FactsRequest.createFactsRequest(b, cluster, bootstrap, protocol, logDir),
                 Frame.FACTS);
     }
 
@@ -208,6 +208,6 @@ final class Messages {
     }
 
     /** What the metadata manager knows of the broker. Empty strings are unknown. */
-    record Facts(String clusterId, String bootstrap, String securityProtocol, String logDir, boolean ready) {
+    record Facts(String clusterId, String bootstrap, String securityProtocol, String logDir) {
     }
 }

@@ -39,7 +39,7 @@ final class MetadataFeed implements Runnable {
     private static final int SEGMENTS_PER_MESSAGE = 1_000; // well below what a message holds
 
     private final int nodeId;
-    private final Messages.Facts broker; // ready is false here
+    private final Messages.Facts broker;
     private final Source source;
     private final Thread thread;
 
@@ -52,7 +52,7 @@ final class MetadataFeed implements Runnable {
 
     // Of the thread alone.
     private Instance told;
-    private Messages.Facts sentFacts;
+    private boolean factsSent;
     private String lastFault = "";
     private int ticksAlone;
 
@@ -143,7 +143,7 @@ final class MetadataFeed implements Runnable {
         }
         if (instance != told) { // opened first time or again: it knows nothing
             told = instance;
-            sentFacts = null;
+            factsSent = false;
             synchronized (lock) {
                 unsent.addAll(roles.keySet());
             }
@@ -156,21 +156,10 @@ final class MetadataFeed implements Runnable {
     }
 
     private void sendFacts(Instance instance) throws RemoteStorageException {
-        boolean ready = sentFacts != null && sentFacts.ready() || anyReady();
-        Messages.Facts facts = new Messages.Facts(broker.clusterId(), broker.bootstrap(), broker.securityProtocol(),
-                broker.logDir(), ready);
-        if (!facts.equals(sentFacts)) {
-            instance.facts(facts);
-            sentFacts = facts;
+        if (!factsSent) { // at once: on a fresh cluster no partition is tiered, and tables must start all the same
+            instance.facts(broker);
+            factsSent = true;
         }
-    }
-
-    private boolean anyReady() {
-        List<TopicIdPartition> known;
-        synchronized (lock) {
-            known = new ArrayList<>(roles.keySet());
-        }
-        return known.stream().anyMatch(source::isReady);
     }
 
     private void sendLeadership(Instance instance) throws RemoteStorageException {

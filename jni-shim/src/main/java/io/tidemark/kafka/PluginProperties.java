@@ -32,7 +32,7 @@ final class PluginProperties {
 
     static Messages.Facts facts(Map<String, ?> configs) {
         return new Messages.Facts(text(configs, "cluster.id"), text(configs, COMMON + "bootstrap.servers"),
-                text(configs, COMMON + "security.protocol"), text(configs, "log.dir"), false);
+                text(configs, COMMON + "security.protocol"), text(configs, "log.dir"));
     }
 
     private static String text(Map<String, ?> configs, String key) {

@@ -40,7 +40,7 @@ class FrameTest {
         all.put("stream", () -> Messages.stream(Samples.segment(), (byte) 0, 10, -1, 30_000, 30_000));
         all.put("delete", () -> Messages.delete(Samples.segment(), 5_000));
         all.put("leadership", () -> Messages.leadership(List.of(Samples.PARTITION), List.of(), List.of()));
-        all.put("facts", () -> Messages.facts(new Messages.Facts("c", "127.0.0.1:9092", "PLAINTEXT", "/d", true)));
+        all.put("facts", () -> Messages.facts(new Messages.Facts("c", "127.0.0.1:9092", "PLAINTEXT", "/d")));
         all.put("wanted", Messages::wanted);
         all.put("segments", () -> Messages.segments(Samples.WANTED, List.of(Samples.segment()), true, ""));
         return all;

@@ -28,7 +28,7 @@ import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
 import org.junit.jupiter.api.Test;
 
 class MetadataFeedTest {
-    private static final Messages.Facts BROKER = new Messages.Facts("c", "h:1", "PLAINTEXT", "/d", false);
+    private static final Messages.Facts BROKER = new Messages.Facts("c", "h:1", "PLAINTEXT", "/d");
 
     private static final class Go extends FakeTransport {
         final List<String> heard = Collections.synchronizedList(new ArrayList<>());
@@ -50,7 +50,7 @@ class MetadataFeedTest {
             switch (request.getShort(12)) {
                 case Frame.FACTS:
                     FactsRequest f = FactsRequest.getRootAsFactsRequest(Frame.payload(frame, Frame.FACTS));
-                    heard.add("facts " + f.clusterId() + " " + f.bootstrap() + " " + f.ready());
+                    heard.add("facts " + f.clusterId() + " " + f.bootstrap());
                     return Status.OK;
                 case Frame.WANTED:
                     out[0] = wantedReply(wants.getAndSet(false), from);
@@ -121,14 +121,12 @@ class MetadataFeedTest {
         Instance instance = Instance.open(go, 940, Map.of(), "");
         feed.wake();
         await(() -> go.heard.contains("lead 1 follow 0 stop 0"));
-        assertEquals("facts c h:1 false", go.heard.get(0));
+        assertEquals("facts c h:1", go.heard.get(0));
 
         go.wants.set(true);
         feed.wake();
         await(() -> go.heard.contains("segments 0 from 0 the remote log metadata of the partition is not read yet"));
         source.ready = true;
-        feed.wake();
-        await(() -> go.heard.contains("facts c h:1 true"));
         go.wants.set(true);
         feed.wake();
         await(() -> go.heard.contains("segments 1 from 0 "));
@@ -149,6 +147,19 @@ class MetadataFeedTest {
         assertTrue(again.heard.get(0).startsWith("facts "), "a new instance hears the facts again");
         feed.stop();
         reopened.close();
+    }
+
+    /** On a fresh cluster no partition is tiered, and no leadership is ever reported. */
+    @Test
+    void factsNeedNoPartition() throws Exception {
+        Go go = new Go();
+        MetadataFeed feed = new MetadataFeed(945, BROKER, new Source());
+        feed.start();
+        Instance instance = Instance.open(go, 945, Map.of(), "");
+        feed.wake();
+        await(() -> go.heard.equals(List.of("facts c h:1")));
+        feed.stop();
+        instance.close();
     }
 
     @Test

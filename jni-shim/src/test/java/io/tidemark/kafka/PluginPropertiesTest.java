@@ -37,7 +37,7 @@ class PluginPropertiesTest {
         Messages.Facts facts = PluginProperties.facts(Map.of("cluster.id", "c", "log.dir", "/d",
                 "remote.log.metadata.common.client.bootstrap.servers", "h:1",
                 "remote.log.metadata.common.client.security.protocol", "SASL_SSL"));
-        assertEquals(new Messages.Facts("c", "h:1", "SASL_SSL", "/d", false), facts);
+        assertEquals(new Messages.Facts("c", "h:1", "SASL_SSL", "/d"), facts);
         assertEquals("", PluginProperties.facts(Map.of()).bootstrap());
     }
 

@@ -38,29 +38,25 @@ public final class FactsRequest extends io.tidemark.kafka.flatbuffers.Table {
   public String logDir() { int o = __offset(10); return o != 0 ? __string(o + bb_pos) : null; }
   public ByteBuffer logDirAsByteBuffer() { return __vector_as_bytebuffer(10, 1); }
   public ByteBuffer logDirInByteBuffer(ByteBuffer _bb) { return __vector_in_bytebuffer(_bb, 10, 1); }
-  public boolean ready() { int o = __offset(12); return o != 0 ? 0!=bb.get(o + bb_pos) : false; }
 
   public static int createFactsRequest(FlatBufferBuilder builder,
       int clusterIdOffset,
       int bootstrapOffset,
       int securityProtocolOffset,
-      int logDirOffset,
-      boolean ready) {
-    builder.startTable(5);
+      int logDirOffset) {
+    builder.startTable(4);
     FactsRequest.addLogDir(builder, logDirOffset);
     FactsRequest.addSecurityProtocol(builder, securityProtocolOffset);
     FactsRequest.addBootstrap(builder, bootstrapOffset);
     FactsRequest.addClusterId(builder, clusterIdOffset);
-    FactsRequest.addReady(builder, ready);
     return FactsRequest.endFactsRequest(builder);
   }
 
-  public static void startFactsRequest(FlatBufferBuilder builder) { builder.startTable(5); }
+  public static void startFactsRequest(FlatBufferBuilder builder) { builder.startTable(4); }
   public static void addClusterId(FlatBufferBuilder builder, int clusterIdOffset) { builder.addOffset(0, clusterIdOffset, 0); }
   public static void addBootstrap(FlatBufferBuilder builder, int bootstrapOffset) { builder.addOffset(1, bootstrapOffset, 0); }
   public static void addSecurityProtocol(FlatBufferBuilder builder, int securityProtocolOffset) { builder.addOffset(2, securityProtocolOffset, 0); }
   public static void addLogDir(FlatBufferBuilder builder, int logDirOffset) { builder.addOffset(3, logDirOffset, 0); }
-  public static void addReady(FlatBufferBuilder builder, boolean ready) { builder.addBoolean(4, ready, false); }
   public static int endFactsRequest(FlatBufferBuilder builder) {
     int o = builder.endTable();
     return o;
