@@ -130,8 +130,9 @@ func writeFrames(t *testing.T, version, crash string) string {
 			return wire.LeadershipRequestEnd(b)
 		}),
 		"facts": message(dispatch.KindFacts, func(b *builder) flatbuffers.UOffsetT {
+			cluster := b.CreateString("cluster")
 			wire.FactsRequestStart(b)
-			wire.FactsRequestAddReady(b, true)
+			wire.FactsRequestAddClusterId(b, cluster)
 			return wire.FactsRequestEnd(b)
 		}),
 		"wanted": message(dispatch.KindWanted, func(b *builder) flatbuffers.UOffsetT {
