@@ -59,3 +59,18 @@ func TestTableName(t *testing.T) {
 		}
 	}
 }
+
+// TestDefinitionGolden pins the record's bytes: brokers of other versions read them (docs/format/table-definition.md).
+func TestDefinitionGolden(t *testing.T) {
+	const want = `{"version":1,"topicId":"AAAAAAAAAAAAAAAAAAAAAQ","topic":"t","namespace":"kafka","table":"t","format":"json",` +
+		`"schema":{"type":"object","properties":{"a":{"type":"string"}}},"partitionBy":"day(_kafka_timestamp)","state":"live","pipeline":1,"updatedMs":7}`
+	d := good()
+	d.Format, d.UpdatedMs = FormatJSON, 7
+	d.Schema = []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`)
+	if got := string(d.Encode()); got != want {
+		t.Errorf("encoded\n%s, want\n%s", got, want)
+	}
+	if got, err := ParseDefinition([]byte(want)); err != nil || got.Table != "t" || got.UpdatedMs != 7 {
+		t.Errorf("decoded %+v, %v", got, err)
+	}
+}
