@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"tidemark/catalog"
 	"tidemark/internal/status"
 )
 
@@ -78,7 +79,7 @@ func (c command) call(ctx context.Context, args []string, out, errs io.Writer) i
 	if c.flags != nil {
 		c.flags(f, e)
 	}
-	var rest []string
+	rest, args := topicIDs(f, args)
 	for len(args) > 0 {
 		err := f.Parse(args)
 		if errors.Is(err, flag.ErrHelp) {
@@ -113,6 +114,32 @@ func (c command) call(ctx context.Context, args []string, out, errs io.Writer) i
 		return exitFound
 	}
 	return exitFailed
+}
+
+// topicIDs takes out of the arguments the topic ids that begin with a dash, which are operands and not flags. The value of a flag
+// stays where it is.
+func topicIDs(f *flag.FlagSet, args []string) (ids, others []string) {
+	value := false // the next argument belongs to a flag
+	for _, a := range args {
+		_, err := catalog.ParseTopicID(a)
+		switch {
+		case value:
+			value = false
+		case strings.HasPrefix(a, "-") && err == nil:
+			ids = append(ids, a)
+			continue
+		case strings.HasPrefix(a, "-"):
+			known := f.Lookup(strings.TrimLeft(a, "-"))
+			value = known != nil && !isBool(known)
+		}
+		others = append(others, a)
+	}
+	return ids, others
+}
+
+func isBool(f *flag.Flag) bool {
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
 }
 
 // usageError is a wrong command line.

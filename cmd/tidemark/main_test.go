@@ -1,6 +1,8 @@
 package main
 
 import (
+	"flag"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +58,24 @@ func TestWrongCommandLines(t *testing.T) {
 		code, out, errs := tidemark(t, strings.Fields(c.args)...)
 		if code != exitUsage || out != "" || !strings.Contains(errs, c.words) {
 			t.Errorf("%s: %d\n%s%s", c.args, code, out, errs)
+		}
+	}
+}
+
+func TestTopicIDsThatBeginWithADash(t *testing.T) {
+	const id = "-MevQcu2HBEh5gWOpBsdKA"
+	f := flag.NewFlagSet("x", flag.ContinueOnError)
+	(&env{}).flags(f)
+	for _, c := range []struct{ args, ids, others []string }{
+		{[]string{id}, []string{id}, nil},
+		{[]string{id, "--json", "--config", "f"}, []string{id}, []string{"--json", "--config", "f"}},
+		{[]string{"--json", id}, []string{id}, []string{"--json"}},
+		{[]string{"--config", id}, nil, []string{"--config", id}},
+		{[]string{"--config=f", id, "orders"}, []string{id}, []string{"--config=f", "orders"}},
+	} {
+		ids, others := topicIDs(f, c.args)
+		if !slices.Equal(ids, c.ids) || !slices.Equal(others, c.others) {
+			t.Errorf("%v: ids %v, others %v", c.args, ids, others)
 		}
 	}
 }
