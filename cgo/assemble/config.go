@@ -50,7 +50,7 @@ var handled = []string{"broker.id", "node.id"}
 
 // HTTPConfig is the one HTTP listener.
 type HTTPConfig struct {
-	Listener    string `config:"http.listener" optional:"true" doc:"host:port of the HTTP listener: /metrics for Prometheus and /iceberg, the Iceberg REST catalog for reading. Unset: no listener. Without a host it binds 127.0.0.1."`
+	Listener    string `config:"http.listener" optional:"true" doc:"host:port of the HTTP listener: /metrics for Prometheus, /tables for the state of tables on this broker as JSON, and /iceberg, the Iceberg REST catalog for reading. Unset: no listener. Without a host it binds 127.0.0.1."`
 	AllowRemote bool   `config:"http.allow.remote" default:"false" doc:"Whether http.listener may bind an address that other hosts reach. There is no TLS and no token yet: whoever reaches it reads metrics and table metadata."`
 }
 

@@ -112,6 +112,7 @@ func (i *Instance) listen(c Config, cat *builtin.Catalog) error {
 	}
 	l.Mount("/metrics", listener.Metrics(i.metrics))
 	l.Mount("/iceberg", cat.Handler())
+	l.Mount(tablesPath, tablesHandler(func() []TableStatus { return tableStatus(i.tables.Load().Status(), i.coordinator.State) }))
 	if err := l.Start(); err != nil {
 		return err
 	}

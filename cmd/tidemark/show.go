@@ -9,6 +9,7 @@ import (
 
 	"tidemark/catalog"
 	"tidemark/catalog/builtin"
+	"tidemark/cgo/assemble"
 	"tidemark/internal/status"
 	"tidemark/tables"
 )
@@ -20,6 +21,8 @@ type shown struct {
 	Detail     string           `json:"detail,omitempty"`
 	Snapshot   int64            `json:"snapshot,omitempty"`
 	Partitions []shownPartition `json:"partitions"`
+	// Broker is what the broker with --config says of the table; nil if it was not asked or does not know it.
+	Broker *assemble.TableState `json:"broker,omitempty"`
 }
 
 type shownPartition struct {
@@ -45,6 +48,7 @@ func tableShow(ctx context.Context, e *env, args []string) error {
 		if err := e.progressOf(ctx, &s); err != nil {
 			return err
 		}
+		s.Broker = e.brokerStates(ctx)[s.TopicID]
 	}
 	return e.print(s, func(w io.Writer) {
 		fmt.Fprintf(w, "table        %s.%s\ntopic        %s (id %s)\nformat       %s\npartitioned  %s\nstate        %s\n", s.Namespace, s.Table, s.Topic, s.TopicID, s.Format, s.PartitionBy, s.State)
@@ -55,6 +59,14 @@ func tableShow(ctx context.Context, e *env, args []string) error {
 		if s.Event != "" {
 			fmt.Fprintf(w, "catalog      %s %s\n", s.Event, s.Detail)
 		}
+		if b := s.Broker; b != nil {
+			fmt.Fprintf(w, "broker       %s %s\n", b.State, b.Reason)
+			for _, p := range b.Partitions {
+				if why := reason(p); why != "" {
+					fmt.Fprintf(w, "             partition %d: %s; %d segments with %d bytes wait\n", p.Partition, why, p.WaitingSegments, p.WaitingBytes)
+				}
+			}
+		}
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(tw, "\npartition\tstart\tnext\tlog start\tlast stable\tnot in the table\t")
 		for _, p := range s.Partitions {
@@ -62,6 +74,34 @@ func tableShow(ctx context.Context, e *env, args []string) error {
 		}
 		_ = tw.Flush()
 	})
+}
+
+// reason says why a partition does not go on, "" if nothing keeps it.
+func reason(p assemble.PartitionState) string {
+	if p.DivergedAt != nil {
+		return fmt.Sprintf("DIVERGED: offset %d is not on the log's leader-epoch chain", *p.DivergedAt)
+	}
+	return p.Reason
+}
+
+// brokerStates asks the broker with --config how its tables are, by topic id. A broker that does not answer is a note.
+func (e *env) brokerStates(ctx context.Context) map[string]*assemble.TableState {
+	states := map[string]*assemble.TableState{}
+	if e.config == "" {
+		return states
+	}
+	properties, err := readProperties(e.config)
+	var list []assemble.TableStatus
+	if err == nil {
+		list, _, err = assemble.BrokerTables(ctx, properties)
+	}
+	if err != nil {
+		fmt.Fprintf(e.errs, "the state on the broker is not known: %v\n", err)
+	}
+	for _, t := range list {
+		states[t.Definition.TopicID] = &t.TableState
+	}
+	return states
 }
 
 // progressOf reads the ledger from the catalog and the log's ends from the broker.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/catalog"
+	"tidemark/cgo/assemble"
 	"tidemark/internal/kafkaclient"
 	"tidemark/internal/status"
 	"tidemark/tables"
@@ -34,9 +35,9 @@ func tableCommands() []command {
 			f.StringVar(&c.schema, "schema", "", "JSON Schema `file`, for --format json")
 			f.StringVar(&c.partitionBy, "partition-by", "day", "`how` the table is partitioned: day (of the record's timestamp) or none")
 		}, long: "The brokers that lead the topic's partitions make the table within seconds and fill it from the start of the log, segment by segment\nas they are tiered. Records that do not fit the schema go to <table>__quarantine."},
-		{name: "table list", args: "", summary: "list all tables", run: tableList,
+		{name: "table list", args: "", summary: "list all tables; with --config also their state on that broker", run: tableList,
 			long: "Reads the definitions from the topic __tidemark_tables. Dropped tables are not listed."},
-		{name: "table show", args: "TOPIC", summary: "show a table: definition and, with --config, what it covers", run: tableShow,
+		{name: "table show", args: "TOPIC", summary: "show a table: definition and, with --config, what it covers and why it does not go on", run: tableShow,
 			long: "With --config the ledger is read from the catalog: per partition the offsets [start, next) are in the table, and \"not in the table\"\n" +
 				"counts those up to the last stable offset, the active segment included. A catalog state other than NORMAL, EXPIRED and REPAIRED pauses\n" +
 				"the table; the text beside it says why."},
@@ -209,25 +210,48 @@ func tableList(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	list := make([]tables.Definition, 0, len(all))
+	broker := e.brokerStates(ctx)
+	list := make([]listed, 0, len(all))
 	for _, d := range all {
 		if d.State != tables.StateDropped {
-			list = append(list, d)
+			list = append(list, listed{d, broker[d.TopicID]})
 		}
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Topic < list[j].Topic })
-	return e.print(list, func(w io.Writer) {
-		if len(list) == 0 {
-			fmt.Fprintln(w, "no tables; tidemark table create --topic TOPIC makes one")
-			return
+	return e.print(list, func(w io.Writer) { printList(w, list, len(broker) > 0) })
+}
+
+// listed is a row of table list.
+type listed struct {
+	tables.Definition
+	Broker *assemble.TableState `json:"broker,omitempty"` // as in shown
+}
+
+func printList(w io.Writer, list []listed, asked bool) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no tables; tidemark table create --topic TOPIC makes one")
+		return
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := "TOPIC\tTABLE\tFORMAT\tPARTITIONED BY\tSTATE\tTOPIC ID"
+	if asked {
+		head += "\tON THE BROKER\tREASON"
+	}
+	fmt.Fprintln(tw, head)
+	for _, d := range list {
+		fmt.Fprintf(tw, "%s\t%s.%s\t%s\t%s\t%s\t%s", d.Topic, d.Namespace, d.Table, d.Format, d.PartitionBy, d.State, d.TopicID)
+		if b := d.Broker; asked && b != nil {
+			why := b.Reason
+			for _, p := range b.Partitions {
+				if r := reason(p); why == "" && r != "" {
+					why = fmt.Sprintf("partition %d: %s", p.Partition, r)
+				}
+			}
+			fmt.Fprintf(tw, "\t%s\t%s", b.State, why)
 		}
-		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tw, "TOPIC\tTABLE\tFORMAT\tPARTITIONED BY\tSTATE\tTOPIC ID")
-		for _, d := range list {
-			fmt.Fprintf(tw, "%s\t%s.%s\t%s\t%s\t%s\t%s\n", d.Topic, d.Namespace, d.Table, d.Format, d.PartitionBy, d.State, d.TopicID)
-		}
-		_ = tw.Flush()
-	})
+		fmt.Fprintln(tw)
+	}
+	_ = tw.Flush()
 }
 
 // find returns the definition of a topic: the live one, or the one of the topic id there is now.
