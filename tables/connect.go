@@ -123,7 +123,7 @@ func (t *Tables) define(key, value []byte, offset int64) {
 	t.mu.Lock()
 	e := t.entries[id]
 	if e == nil {
-		e = &entry{id: id, state: Starting, def: Definition{TopicID: string(key)}}
+		e = &entry{id: id, state: Starting, def: Definition{TopicID: string(key)}, name: &name{}}
 		t.entries[id] = e
 	}
 	switch {

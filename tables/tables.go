@@ -14,7 +14,6 @@ import (
 	"tidemark/catalog"
 	"tidemark/internal/budget"
 	"tidemark/internal/kafkaclient"
-	"tidemark/internal/status"
 	"tidemark/internal/telemetry"
 	"tidemark/parquet/schema"
 	"tidemark/tables/convert"
@@ -142,6 +141,7 @@ type entry struct {
 	gone   bool // the tables of a dropped definition are out of the catalog
 	fails  int
 	busy   bool // somebody looks at it
+	name   *name
 }
 
 // Open starts the tables side. It connects to nothing until Facts says where the broker is.
@@ -316,33 +316,4 @@ func (t *Tables) Status() []Status {
 		}
 	}
 	return out
-}
-
-// Lineage answers whether an end of covered offsets is on the partition's leader-epoch chain. A topic that is gone has no
-// leader to ask: what its last leader tiered is final.
-func (t *Tables) Lineage(ctx context.Context, topicID catalog.TopicID, partition int32, offset int64, batchEpoch int32) catalog.Lineage {
-	t.mu.Lock()
-	kafka, e := t.kafka, t.entries[topicID]
-	t.mu.Unlock()
-	if kafka == nil || e == nil {
-		return catalog.NotKnown
-	}
-	info, err := kafka.DescribeTopic(ctx, e.def.Topic)
-	if status.Is(err, status.NotFound) || err == nil && info.ID != topicID {
-		return catalog.OnChain
-	}
-	if err != nil {
-		return catalog.NotKnown
-	}
-	if offset == 0 || batchEpoch < 0 {
-		return catalog.OnChain // nothing is covered yet
-	}
-	on, known, err := kafka.Lineage(ctx, e.def.Topic, partition, offset, batchEpoch)
-	switch {
-	case err != nil || !known:
-		return catalog.NotKnown
-	case on:
-		return catalog.OnChain
-	}
-	return catalog.OffChain
 }

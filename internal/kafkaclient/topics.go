@@ -80,6 +80,19 @@ func (c *Client) DescribeTopic(ctx context.Context, name string) (TopicInfo, err
 	return c.describe(ctx, t, "topic "+name)
 }
 
+// TopicID is the id of the topic of that name, with one request and no configuration; NotFound when there is none.
+func (c *Client) TopicID(ctx context.Context, name string) ([16]byte, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = kmsg.StringPtr(name)
+	found, err := topicMetadata(ctx, c.cl, []kmsg.MetadataRequestTopic{t}, "topic "+name)
+	if err != nil {
+		return [16]byte{}, err
+	}
+	return found[0].TopicID, nil
+}
+
 // TopicByID is [Client.DescribeTopic] by id: it cannot mistake a topic for its successor of the same name.
 func (c *Client) TopicByID(ctx context.Context, id [16]byte) (TopicInfo, error) {
 	ctx, cancel := bounded(ctx)

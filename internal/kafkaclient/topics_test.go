@@ -70,3 +70,17 @@ func TestDescribeTopic(t *testing.T) {
 	_, err = c.TopicByID(ctx, b.ID)
 	wantClass(t, err, status.NotFound)
 }
+
+func TestTopicID(t *testing.T) {
+	_, c := cluster(t, kfake.SeedTopics(1, "t"))
+	ctx := testContext(t)
+	info, err := c.DescribeTopic(ctx, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := c.TopicID(ctx, "t"); err != nil || id != info.ID {
+		t.Errorf("%x, %v", id, err)
+	}
+	_, err = c.TopicID(ctx, "absent")
+	wantClass(t, err, status.NotFound, "absent")
+}
