@@ -14,6 +14,7 @@ import (
 // TestTopics: what an operator does to topics that are, or cannot be, tables.
 func TestTopics(t *testing.T) {
 	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
+	w.awaitLog(0, "tables.ready", time.Minute) // on a cluster where no topic is tiered yet
 	w.refused()
 	w.deleted()
 	w.done("unfit topics refused with the reason; a deleted topic's segments became rows; a topic of the same name is another table")
