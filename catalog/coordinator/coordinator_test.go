@@ -179,7 +179,7 @@ func wantClass(t *testing.T, err error, class status.Class) {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) { // the pace of looking at a condition
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

@@ -49,7 +49,7 @@ func TestConditionsAreProvedBeforeTablesAreWritten(t *testing.T) {
 		c := watchConditions(p, "s3://b", tasks, log)
 		after := func(d time.Duration, class status.Class, words string) {
 			t.Helper()
-			time.Sleep(d)
+			time.Sleep(d) // virtual time
 			synctest.Wait()
 			if err := c.check(); status.Of(err) != class || err != nil && !strings.Contains(err.Error(), words) {
 				t.Errorf("%v, want %v: %s", err, class, words)
@@ -137,7 +137,7 @@ func TestAStoreThatIgnoresConditionsIsNamed(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%v", unfit.check())
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // the pace of looking at a condition
 	}
 	if !tasks.Stop(10 * time.Second) {
 		t.Error("the probe goes on")

@@ -48,7 +48,7 @@ func TestLateStoreIsOpenedWhenItCanBe(t *testing.T) {
 		if _, ok := l.Key("file:///x/a"); ok {
 			t.Error("the key of a store that is not open")
 		}
-		time.Sleep(reopenAfter)
+		time.Sleep(reopenAfter) // the store is not opened again sooner
 		failure = nil
 		if _, err := l.Head(t.Context(), "a"); !status.Is(err, status.NotFound) {
 			t.Errorf("after it came up: %v", err)

@@ -63,7 +63,7 @@ func TestWatchedLooksAtTheStart(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("an unreachable store was not said")
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // the pace of looking at a condition
 	}
 	if !w.close(5 * time.Second) {
 		t.Error("the look did not end")

@@ -57,7 +57,7 @@ var tests = []string{"internal/archtest", "internal/kafkalog/logtest", "internal
 var exclusive = map[string][]string{
 	"C":                             {"cgo"},
 	"github.com/apache/iceberg-go":  {"catalog/iceberg"},
-	"github.com/twmb/franz-go":      {"internal/kafkaclient", "tables/registry"},
+	"github.com/twmb/franz-go":      {"internal/kafkaclient"},
 	"github.com/aws/aws-sdk-go-v2":  {"internal/objectstore/s3"},
 	"github.com/parquet-go/":        {"parquet"},
 	"github.com/santhosh-tekuri/":   {"parquet/payload"},
