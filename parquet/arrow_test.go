@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"tidemark/parquet/column"
+	"tidemark/parquet/column/columntest"
 	"tidemark/parquet/schema"
 )
 
@@ -69,9 +70,9 @@ func arrowModel(t fataler, a arrow.Array, i int, typ schema.Type) any {
 	case *array.Timestamp:
 		return int64(a.Value(i))
 	case *array.Float32:
-		return nan(a.Value(i))
+		return columntest.Float(a.Value(i))
 	case *array.Float64:
-		return nan(a.Value(i))
+		return columntest.Float(a.Value(i))
 	case *array.String:
 		return a.Value(i)
 	case *array.Binary:

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tidemark/parquet/column"
+	"tidemark/parquet/column/columntest"
 	"tidemark/parquet/schema"
 )
 
@@ -25,7 +26,7 @@ func goldenBatch() (schema.Schema, *column.Batch) {
 	b := column.NewBatch(schema.Shapes(s.Fields))
 	for row := range 3 {
 		for i, f := range s.Fields {
-			appendModel(b.Columns[i], goldenValue(f.Type, row))
+			columntest.Append(b.Columns[i], goldenValue(f.Type, row))
 		}
 	}
 	return s, b

@@ -8,89 +8,16 @@ import (
 	"pgregory.net/rapid"
 
 	"tidemark/parquet/column"
+	"tidemark/parquet/column/columntest"
 	"tidemark/parquet/schema"
 )
-
-// A model value is nil, bool, int32, int64, float32, float64, string (of bytes), or []any (a list or a struct).
-
-// appendModel appends a model value to a vector.
-func appendModel(v *column.Vector, x any) {
-	switch x := x.(type) {
-	case nil:
-		v.AppendNull()
-	case bool:
-		v.AppendBool(x)
-	case int32:
-		v.AppendInt32(x)
-	case int64:
-		v.AppendInt64(x)
-	case float32:
-		v.AppendFloat32(x)
-	case float64:
-		v.AppendFloat64(x)
-	case string:
-		v.AppendBytes([]byte(x))
-	case []any:
-		if v.Kind == column.List {
-			for _, e := range x {
-				appendModel(v.Children[0], e)
-			}
-			v.AppendList()
-			return
-		}
-		for i, e := range x {
-			appendModel(v.Children[i], e)
-		}
-		v.AppendStruct()
-	}
-}
-
-// readModel is value i of a vector as a model value; NaN becomes a string, so that it equals itself.
-func readModel(v *column.Vector, i int) any {
-	if !v.Valid(i) {
-		return nil
-	}
-	switch v.Kind {
-	case column.Bool:
-		return v.Bool(i)
-	case column.Int32:
-		return v.Int32(i)
-	case column.Int64:
-		return v.Int64(i)
-	case column.Float32:
-		return nan(v.Float32(i))
-	case column.Float64:
-		return nan(v.Float64(i))
-	case column.Struct:
-		out := []any{}
-		for _, c := range v.Children {
-			out = append(out, readModel(c, i))
-		}
-		return out
-	case column.List:
-		out := []any{}
-		from, to := v.Elements(i)
-		for j := from; j < to; j++ {
-			out = append(out, readModel(v.Children[0], j))
-		}
-		return out
-	}
-	return string(v.Bytes(i))
-}
-
-func nan[T float32 | float64](x T) any {
-	if x != x {
-		return "NaN"
-	}
-	return x
-}
 
 func rowsOf(b *column.Batch) []any {
 	out := []any{}
 	for i := 0; i < b.Len(); i++ {
 		row := []any{}
 		for _, c := range b.Columns {
-			row = append(row, readModel(c, i))
+			row = append(row, columntest.Read(c, i))
 		}
 		out = append(out, row)
 	}
@@ -139,7 +66,7 @@ func drawBatch(t *rapid.T, s schema.Schema, rows int) *column.Batch {
 	b := column.NewBatch(schema.Shapes(s.Fields))
 	for range rows {
 		for i, f := range s.Fields {
-			appendModel(b.Columns[i], drawValue(t, f))
+			columntest.Append(b.Columns[i], drawValue(t, f))
 		}
 	}
 	return b

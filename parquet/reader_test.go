@@ -9,6 +9,7 @@ import (
 
 	"tidemark/internal/status"
 	"tidemark/parquet/column"
+	"tidemark/parquet/column/columntest"
 	"tidemark/parquet/schema"
 )
 
@@ -20,7 +21,7 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("PAR1PAR1"))
 	small := schema.Schema{Fields: []schema.Field{{ID: 1, Name: "a", Type: schema.Type{Kind: schema.List, Element: &schema.Field{ID: 2, Name: "element", Type: schema.Type{Kind: schema.String}}}}}}
 	sb := column.NewBatch(schema.Shapes(small.Fields))
-	appendModel(sb.Columns[0], []any{"x", nil, "y"})
+	columntest.Append(sb.Columns[0], []any{"x", nil, "y"})
 	file, _ = writeFile(f, small, Options{Codec: Uncompressed}, sb)
 	f.Add(file)
 	f.Fuzz(func(t *testing.T, data []byte) {

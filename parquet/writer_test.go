@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/budget"
 	"tidemark/internal/status"
 	"tidemark/parquet/column"
+	"tidemark/parquet/column/columntest"
 	"tidemark/parquet/schema"
 )
 
@@ -126,7 +127,7 @@ func TestProjectionOfUnknownNestedField(t *testing.T) {
 	s := schema.Schema{Fields: []schema.Field{{ID: 3, Name: "s", Type: inner}}}
 	b := column.NewBatch(schema.Shapes(s.Fields))
 	for _, v := range []any{nil, []any{[]any{int32(1), int32(2)}}, []any{nil}, []any{[]any{}}} {
-		appendModel(b.Columns[0], v)
+		columntest.Append(b.Columns[0], v)
 	}
 	file, _ := writeFile(t, s, Options{}, b)
 	want := s.Fields[0]

@@ -222,12 +222,7 @@ func TestDropsOfOthers(t *testing.T) {
 }
 
 func TestANewGenerationIsConvertedByANewConverter(t *testing.T) {
-	w := newWorld(t)
-	id := w.topic("t", nil)
-	w.define(definitionOf(id, "t"))
-	w.ready()
-	w.lead(id, "t")
-	w.want(id, Live)
+	w, id := newLiveTable(t)
 	var l catalog.Ledger
 	w.catalog.do(func() {
 		l = w.catalog.ledgers[id]
@@ -247,12 +242,7 @@ func TestANewGenerationIsConvertedByANewConverter(t *testing.T) {
 }
 
 func TestADefinitionThatDoesNotFitTheTableStopsIt(t *testing.T) {
-	w := newWorld(t)
-	id := w.topic("t", nil)
-	w.define(definitionOf(id, "t"))
-	w.ready()
-	w.lead(id, "t")
-	w.want(id, Live)
+	w, id := newLiveTable(t)
 	w.catalog.do(func() { w.catalog.fail = status.Errorf(status.Invalid, "column x is long in the table") })
 	d := definitionOf(id, "t")
 	d.Pipeline = 2

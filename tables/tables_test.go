@@ -111,12 +111,7 @@ func TestNotKnowingHolds(t *testing.T) {
 
 // Whoever is told that an object is held gets another answer once another broker's commit covers it.
 func TestHeldFollowsTheLedgersOfOthers(t *testing.T) {
-	w := newWorld(t)
-	id := w.topic("t", nil)
-	w.define(definitionOf(id, "t"))
-	w.ready()
-	w.lead(id, "t")
-	w.want(id, Live)
+	w, id := newLiveTable(t)
 	if !w.tables.Held(id, 1, 0, 5) {
 		t.Error("free although nothing is covered")
 	}
@@ -171,12 +166,7 @@ func TestTheLedgerIsLoadedAgainOnLeadership(t *testing.T) {
 }
 
 func TestALateLedgerChangesNothing(t *testing.T) {
-	w := newWorld(t)
-	id := w.topic("t", nil)
-	w.define(definitionOf(id, "t"))
-	w.ready()
-	w.lead(id, "t")
-	w.want(id, Live)
+	w, id := newLiveTable(t)
 	old := w.catalog.commit(id, 0, 10)
 	w.tables.Published(id, w.catalog.commit(id, 0, 20))
 	w.tables.Published(id, old)

@@ -236,6 +236,18 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// newLiveTable is a world whose topic t is a live table, led by this broker.
+func newLiveTable(t *testing.T) (*world, catalog.TopicID) {
+	t.Helper()
+	w := newWorld(t)
+	id := w.topic("t", nil)
+	w.define(definitionOf(id, "t"))
+	w.ready()
+	w.lead(id, "t")
+	w.want(id, Live)
+	return w, id
+}
+
 func (w *world) connect() *kafkaclient.Client {
 	w.t.Helper()
 	c, err := kafkaclient.Open(kafkaclient.Config{Bootstrap: strings.Join(w.k.ListenAddrs(), ","), ClientID: "test", Log: slog.New(slog.DiscardHandler)})

@@ -191,14 +191,7 @@ func dumpLedger(ctx context.Context, e *env, args []string) error {
 	}
 	ctx, cancel := e.context(ctx)
 	defer cancel()
-	if err := e.open(ctx); err != nil {
-		return err
-	}
-	id, err := e.topicID(ctx, topic)
-	if err != nil {
-		return err
-	}
-	group, reading, err := e.load(ctx, id)
+	_, group, reading, err := e.loadTopic(ctx, topic)
 	if err != nil {
 		return err
 	}

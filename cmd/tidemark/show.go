@@ -175,6 +175,17 @@ func (e *env) load(ctx context.Context, id catalog.TopicID) (*builtin.GroupView,
 	return nil, catalog.Reading{}, status.Errorf(status.Internal, "the ledger of topic id %s asks for more after %d answers", id, maxNeeds)
 }
 
+// loadTopic opens the store and the catalog and loads the table of a topic, by name or id.
+func (e *env) loadTopic(ctx context.Context, topic string) (id catalog.TopicID, group *builtin.GroupView, reading catalog.Reading, err error) {
+	if err = e.open(ctx); err == nil {
+		id, err = e.topicID(ctx, topic)
+	}
+	if err == nil {
+		group, reading, err = e.load(ctx, id)
+	}
+	return id, group, reading, err
+}
+
 // head is the id of the main table's current snapshot, -1 if it has none.
 func head(group *builtin.GroupView) int64 {
 	view, _ := group.View(catalog.Main)

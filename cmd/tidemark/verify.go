@@ -69,14 +69,7 @@ func verify(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.open(ctx); err != nil {
-		return err
-	}
-	id, err := e.topicID(ctx, topic)
-	if err != nil {
-		return err
-	}
-	group, reading, err := e.load(ctx, id)
+	id, group, reading, err := e.loadTopic(ctx, topic)
 	if err != nil {
 		return err
 	}

@@ -47,11 +47,12 @@ var rules = map[string]rule{
 	"internal/archtest":              {},
 	"internal/kafkalog/logtest":      {imports: []string{"internal/kafkalog"}, libs: []string{"github.com/"}},
 	"internal/objectstore/storetest": {imports: with("internal/objectstore")},
+	"parquet/column/columntest":      {imports: []string{"parquet/column"}, pure: true},
 	"catalog/catalogtest":            {imports: []string{"catalog", "internal/status"}},
 }
 
 // tests are packages that only tests, bench and integration import.
-var tests = []string{"internal/archtest", "internal/kafkalog/logtest", "internal/objectstore/storetest", "catalog/catalogtest", "cgo/assemble/assembletest", "integration", "bench"}
+var tests = []string{"internal/archtest", "internal/kafkalog/logtest", "internal/objectstore/storetest", "parquet/column/columntest", "catalog/catalogtest", "cgo/assemble/assembletest", "integration", "bench"}
 
 // exclusive libraries are pinned and patched in one place.
 var exclusive = map[string][]string{

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tidemark/parquet/column"
+	"tidemark/parquet/column/columntest"
 	"tidemark/parquet/schema"
 )
 
@@ -133,13 +134,13 @@ func compare(d *JSON, value []byte) string {
 	}
 	got := []any{}
 	for i, f := range d.Fields()[:len(want)] {
-		got = append(got, parsed(f, pull(b.Columns[i], 0)))
+		got = append(got, parsed(f, columntest.Read(b.Columns[i], 0)))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		return "(-encoding/json +ours):\n" + diff
 	}
 	unmapped := map[string]any{}
-	if text := pull(b.Columns[len(want)], 0); text != nil {
+	if text := columntest.Read(b.Columns[len(want)], 0); text != nil {
 		lib := json.NewDecoder(strings.NewReader(text.(string)))
 		lib.UseNumber()
 		if err := lib.Decode(&unmapped); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tidemark/parquet/column"
+	"tidemark/parquet/column/columntest"
 	"tidemark/parquet/schema"
 )
 
@@ -36,41 +37,9 @@ func one(t testing.TB, d Decoder, value []byte) ([]any, *BadValue) {
 		if c.Len() != 1 {
 			t.Fatalf("column %d has %d rows after one value", i, c.Len())
 		}
-		row = append(row, pull(c, 0))
+		row = append(row, columntest.Read(c, 0))
 	}
 	return row, nil
-}
-
-func pull(v *column.Vector, i int) any {
-	if !v.Valid(i) {
-		return nil
-	}
-	switch v.Kind {
-	case column.Bool:
-		return v.Bool(i)
-	case column.Int32:
-		return v.Int32(i)
-	case column.Int64:
-		return v.Int64(i)
-	case column.Float32:
-		return v.Float32(i)
-	case column.Float64:
-		return v.Float64(i)
-	case column.Struct:
-		row := []any{}
-		for _, c := range v.Children {
-			row = append(row, pull(c, i))
-		}
-		return row
-	case column.List:
-		row := []any{}
-		from, to := v.Elements(i)
-		for j := from; j < to; j++ {
-			row = append(row, pull(v.Children[0], j))
-		}
-		return row
-	}
-	return string(v.Bytes(i))
 }
 
 // Each case is a property type, a JSON value and what the column holds: a value, or a reason.
@@ -327,12 +296,12 @@ func TestNothingAliases(t *testing.T) {
 		if bad := d.Decode(value, b.Columns); bad != nil {
 			t.Fatal(bad)
 		}
-		first := pull(b.Columns[3], 0)
+		first := columntest.Read(b.Columns[3], 0)
 		for i := range value {
 			value[i] = 'X'
 		}
-		if pull(b.Columns[3], 0) != first || first != "ord-1" {
-			t.Errorf("the column changed to %v", pull(b.Columns[3], 0))
+		if columntest.Read(b.Columns[3], 0) != first || first != "ord-1" {
+			t.Errorf("the column changed to %v", columntest.Read(b.Columns[3], 0))
 		}
 		value = []byte(flatValue)
 	}
