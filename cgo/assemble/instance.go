@@ -47,8 +47,8 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err != nil {
 		return nil, err
 	}
-	if err := localDirs(&c); err != nil {
-		return nil, err
+	if err := os.MkdirAll(c.Storage.Reclaim.Dir, 0o755); err != nil {
+		return nil, status.Errorf(status.Invalid, "%slocal.dir: %w", Prefix, err)
 	}
 	set := telemetry.NewSet()
 	raw, err := openStore(ctx, c, false, log)
@@ -69,6 +69,9 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err != nil {
 		return nil, errors.Join(err, closeStore(raw))
 	}
+	if err := clearScratch(&c); err != nil { // after the storage, which locked local.dir
+		return nil, errors.Join(err, i.Close(ctx))
+	}
 	i.coordinator = coordinator.New(coordinator.Config{}, cat, coordinator.Deps{Lineage: i.lineage, Published: i.published, Log: log, Metrics: set})
 	i.ingest = ingest.New(c.Ingest, ingest.Deps{Segments: segments{i.storage}, Commits: i.coordinator, Store: store, Log: log, Metrics: set})
 	proved := watchConditions(raw, c.where(), seen.tasks, log)
@@ -86,8 +89,8 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	return i, nil
 }
 
-// localDirs makes the plugin's own directories and removes what conversions of an earlier life left.
-func localDirs(c *Config) error {
+// clearScratch removes what conversions of an earlier life left. local.dir must be locked: another instance may be at work there.
+func clearScratch(c *Config) error {
 	dir := c.Storage.Reclaim.Dir
 	scratch := filepath.Join(dir, "scratch")
 	if err := os.RemoveAll(scratch); err != nil {
@@ -113,9 +116,7 @@ func (i *Instance) listen(c Config, cat *builtin.Catalog) error {
 	l.Mount("/metrics", listener.Metrics(i.metrics))
 	l.Mount("/iceberg", cat.Handler())
 	l.Mount(tablesPath, tablesHandler(func() []TableStatus { return tableStatus(i.tables.Load().Status(), i.coordinator.State) }))
-	if err := l.Start(); err != nil {
-		return err
-	}
+	l.Start()
 	i.listener = l
 	return nil
 }

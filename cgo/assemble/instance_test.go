@@ -173,14 +173,34 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// An address in use is not a fault of the configuration, and the instance that could not listen leaves nothing behind.
+// An address in use is not a fault of the configuration and stops no broker.
 func TestAnAddressInUse(t *testing.T) {
 	b := assembletest.New(t)
 	b.Properties["http.listener"] = b.Bootstrap() // the fake cluster has it
-	_, err := assemble.Open(t.Context(), dispatch.OpenRequest{Properties: b.Properties}, quiet())
-	if err == nil || !strings.Contains(err.Error(), b.Bootstrap()) {
-		t.Errorf("%v", err)
+	b.Open()
+	if log := b.Log.String(); !strings.Contains(log, "listener.unavailable") || !strings.Contains(log, b.Bootstrap()) {
+		t.Errorf("it is not said: %s", log)
 	}
+	b.Roll("a")
+	b.Close()
+}
+
+// The scratch files of a running instance are not taken away by a second one that is refused.
+func TestASecondInstanceOnOneDirectory(t *testing.T) {
+	b := assembletest.New(t)
+	b.Open()
+	file := filepath.Join(b.Properties["local.dir"], "scratch", "of-the-first")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if i, err := assemble.Open(t.Context(), dispatch.OpenRequest{Properties: b.Properties}, quiet()); err == nil {
+		_ = i.Close(t.Context())
+		t.Error("two instances share local.dir")
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	b.Close()
 }
 
 // A store that cannot be reached does not stop the start, is said once, and is used once it is there.

@@ -2,7 +2,7 @@
 //
 // # Guarantees
 //
-// Nothing listens unless an address was given. An address without a host is the loopback one. An address that other hosts can
+// Nothing listens unless an address was given; one that is taken is said once and tried again until it is free. An address without a host is the loopback one. An address that other hosts can
 // reach is refused unless that was allowed in words. A request has deadlines for its header, its body and its answer; a panic
 // in a handler answers 500, is logged and goes no further. Stop lets running requests finish within its deadline and then
 // closes their connections.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"tidemark/internal/budget"
-	"tidemark/internal/status"
 	"tidemark/internal/telemetry"
 )
 
@@ -27,6 +26,9 @@ const (
 	maxBody    = 1 << 20  // bytes; nothing that is mounted takes a body
 )
 
+// retryEvery is the pause between attempts to listen.
+const retryEvery = 5 * time.Second
+
 // Listener serves the mounted handlers on one address.
 type Listener struct {
 	address string
@@ -35,6 +37,7 @@ type Listener struct {
 	mux     *http.ServeMux
 	server  *http.Server
 	bound   atomic.Value // string
+	every   time.Duration
 }
 
 // New makes a listener; it does not listen yet. Errors: Invalid.
@@ -43,7 +46,7 @@ func New(cfg Config, log *slog.Logger) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{address: address, log: log, tasks: budget.NewTasks("listener", log), mux: http.NewServeMux()}
+	l := &Listener{address: address, log: log, tasks: budget.NewTasks("listener", log), mux: http.NewServeMux(), every: retryEvery}
 	l.server = &http.Server{
 		Handler:           http.HandlerFunc(l.serve),
 		ReadHeaderTimeout: headerTime,
@@ -64,27 +67,40 @@ func (l *Listener) Mount(path string, h http.Handler) {
 	l.mux.Handle(path, http.StripPrefix(path, h))
 }
 
-// Start listens and returns. Errors: Transient (the address is taken or not there).
-func (l *Listener) Start() error {
-	socket, err := net.Listen("tcp", l.address)
+// Start listens and returns. An address that is taken or not there is no reason to stop a broker: it is said once, and tried
+// again until it is free or Stop is called.
+func (l *Listener) Start() {
+	socket, err := l.listen()
 	if err != nil {
-		return status.Errorf(status.Transient, "listen on %s: %w", l.address, err)
+		l.log.Error("listener.unavailable", "address", l.address, "error", err.Error(), "retry", l.every,
+			"effect", "no metrics, no table states and no catalog over HTTP on this broker until the address is free; everything else goes on")
 	}
-	l.bound.Store(socket.Addr().String())
-	started := l.tasks.Go("serve", func(context.Context) {
+	started := l.tasks.Go("serve", func(ctx context.Context) {
+		for err != nil && budget.Sleep(ctx, l.every) {
+			socket, err = l.listen()
+		}
+		if err != nil {
+			return
+		}
 		if err := l.server.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
 			l.log.Error("listener.failed", "address", l.address, "error", err.Error())
 		}
 	})
-	if !started {
+	if !started && err == nil {
 		_ = socket.Close()
-		return status.Errorf(status.Closed, "the listener on %s was stopped", l.address)
 	}
-	l.log.Info("listener.started", "address", socket.Addr().String())
-	return nil
 }
 
-// Address is host:port of the socket, "" before Start.
+func (l *Listener) listen() (net.Listener, error) {
+	socket, err := net.Listen("tcp", l.address)
+	if err == nil {
+		l.bound.Store(socket.Addr().String())
+		l.log.Info("listener.started", "address", socket.Addr().String())
+	}
+	return socket, err
+}
+
+// Address is host:port of the socket, "" while nothing listens.
 func (l *Listener) Address() string {
 	address, _ := l.bound.Load().(string)
 	return address

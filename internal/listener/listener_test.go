@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -49,9 +50,7 @@ func TestServesRecoversAndStops(t *testing.T) {
 	l.Mount("/panic", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
 	entered, release := make(chan bool), make(chan bool)
 	l.Mount("/slow", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { entered <- true; <-release; fmt.Fprint(w, "done") }))
-	if err := l.Start(); err != nil {
-		t.Fatal(err)
-	}
+	l.Start()
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(path string) (int, string) {
 		r, err := client.Get("http://" + l.Address() + path)
@@ -87,5 +86,34 @@ func TestServesRecoversAndStops(t *testing.T) {
 	l.Stop(time.Second)
 	if code, _ := get("/metrics"); code != 0 {
 		t.Errorf("after Stop: %d", code)
+	}
+}
+
+func TestAnAddressThatIsTakenIsTriedAgain(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := New(Config{Address: other.Addr().String()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.every = time.Millisecond
+	l.Start()
+	if l.Address() != "" {
+		t.Error("two sockets on one address")
+	}
+	_ = other.Close()
+	waitFor(t, "the address is free", func() bool { return l.Address() == other.Addr().String() })
+	l.Stop(time.Minute)
+}
+
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) { // between looks
+		if time.Now().After(end) {
+			t.Fatal("not within a minute: " + what)
+		}
 	}
 }
