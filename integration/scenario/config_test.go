@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"tidemark/integration/cluster"
+	"tidemark/integration/rig"
 )
 
 // TestConfiguration: what is wrong stops the broker with all faults at once, in words.
 func TestConfiguration(t *testing.T) {
 	w := prepare(t, cluster.Options{Version: "4.4.0", Tables: true, Heap: "256m", JVMArgs: quick})
-	own := filepath.Join(w.cluster.Dir(), "own")
-	if err := errors.Join(os.Mkdir(own, 0o755), os.Symlink(built(t, "build/dist/tidemark-*.jar"), filepath.Join(own, "tidemark.jar"))); err != nil {
+	own := filepath.Join(w.Cluster.Dir(), "own")
+	if err := errors.Join(os.Mkdir(own, 0o755), os.Symlink(rig.Built(t, "build/dist/tidemark-*.jar"), filepath.Join(own, "tidemark.jar"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -42,7 +43,7 @@ func TestConfiguration(t *testing.T) {
 		w.refusedStart(c.name, c.changes, c.words)
 	}
 	w.badLibraries()
-	w.done("every fault of a configuration in one exception, with the nearest names; libraries that cannot be loaded in one sentence")
+	w.Done("every fault of a configuration in one exception, with the nearest names; libraries that cannot be loaded in one sentence")
 }
 
 // quick makes a JVM that lives for seconds start faster.
@@ -51,11 +52,11 @@ var quick = []string{"-XX:TieredStopAtLevel=1"}
 // refusedStart starts the broker with changed properties and expects it to end with one ConfigException that has all words.
 func (w *world) refusedStart(name string, changes map[string]string, words []string) {
 	w.Helper()
-	n := w.cluster.Nodes[0]
+	n := w.Cluster.Nodes[0]
 	if err := n.WriteProperties(changes); err != nil {
 		w.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(w.Ctx, time.Minute)
 	defer cancel()
 	if err := n.Start(ctx); err == nil {
 		n.Stop(time.Minute)
@@ -88,13 +89,13 @@ func exception(log string) string {
 // badLibraries starts the broker with libraries that cannot be loaded.
 func (w *world) badLibraries() {
 	w.Helper()
-	broken := filepath.Join(w.cluster.Dir(), "broken.so")
+	broken := filepath.Join(w.Cluster.Dir(), "broken.so")
 	if err := os.WriteFile(broken, []byte("this is no library"), 0o755); err != nil {
 		w.Fatal(err)
 	}
-	w.cluster.SetJVMArgs(append([]string{"-Dtidemark.native.lib=" + broken}, quick...)...)
+	w.Cluster.SetJVMArgs(append([]string{"-Dtidemark.native.lib=" + broken}, quick...)...)
 	w.refusedStart("a corrupted library", nil, []string{broken, "is not a Linux library"})
-	noexec := filepath.Join(w.cluster.Dir(), "noexec")
+	noexec := filepath.Join(w.Cluster.Dir(), "noexec")
 	if err := os.Mkdir(noexec, 0o755); err != nil {
 		w.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func (w *world) badLibraries() {
 		return
 	}
 	defer func() { _ = exec.Command("umount", noexec).Run() }()
-	w.cluster.SetJVMArgs(append([]string{"-Dtidemark.native.dir=" + noexec}, quick...)...)
+	w.Cluster.SetJVMArgs(append([]string{"-Dtidemark.native.dir=" + noexec}, quick...)...)
 	w.refusedStart("noexec", nil, []string{noexec, "forbids execution (noexec)", "-Dtidemark.native.dir"})
 }
 
@@ -111,12 +112,12 @@ func (w *world) badLibraries() {
 // and the log and the command say why.
 func TestClassPath(t *testing.T) {
 	w := prepare(t, cluster.Options{Version: "4.4.0", JVMArgs: quick})
-	n := w.cluster.Nodes[0]
-	own := filepath.Join(w.cluster.Dir(), "plugin")
+	n := w.Cluster.Nodes[0]
+	own := filepath.Join(w.Cluster.Dir(), "plugin")
 	if err := os.Mkdir(own, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	jars, _ := filepath.Glob(filepath.Join(w.cluster.Dir(), "libs", "tidemark-*.jar"))
+	jars, _ := filepath.Glob(filepath.Join(w.Cluster.Dir(), "libs", "tidemark-*.jar"))
 	if len(jars) != 1 {
 		t.Fatalf("the jar is not in libs: %v", jars)
 	}
@@ -126,24 +127,24 @@ func TestClassPath(t *testing.T) {
 	if err := n.WriteProperties(map[string]string{"remote.log.storage.manager.class.path": filepath.Join(own, "*")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Start(w.ctx); err != nil {
+	if err := n.Start(w.Ctx); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitLog(0, "remote.log.storage.manager.class.path is set: tiering works", time.Minute)
+	w.AwaitLog(0, "remote.log.storage.manager.class.path is set: tiering works", time.Minute)
 	const topic = "apart"
-	w.topic(topic, 1, nil)
-	_, id := w.topicID(topic)
-	w.fill(w.client(), newSeeded(8), topic, 0, 2500<<10)
-	files := w.save(topic)
-	w.tierAll(topic)
-	segments := w.sameStored(id, files)
-	if d := different(w.fetchAll(topic, 0), files.whole(0)); d != "" {
+	w.Topic(topic, 1, nil)
+	_, id := w.TopicID(topic)
+	w.Fill(w.Client(), rig.NewSeeded(8), topic, 0, 2500<<10)
+	files := w.Save(topic)
+	w.TierAll(topic)
+	segments := w.SameStored(id, files)
+	if d := rig.Different(w.FetchAll(topic, 0), files.Whole(0)); d != "" {
 		t.Errorf("what Fetch returns differs from the local log: %s", d)
 	}
-	w.awaitLog(0, "remote.log.metadata.manager.class.name is not io.tidemark.kafka.TidemarkRemoteLogMetadataManager", time.Minute)
-	out, err := w.tidemark("table", "create", "--topic", topic)
+	w.AwaitLog(0, "remote.log.metadata.manager.class.name is not io.tidemark.kafka.TidemarkRemoteLogMetadataManager", time.Minute)
+	out, err := w.Tidemark("table", "create", "--topic", topic)
 	if err == nil || !strings.Contains(err.Error(), "__tidemark_tables does not exist") {
 		t.Errorf("table create on such a broker: %v %s", err, out)
 	}
-	w.done("class.path gives a warning, %d segments were tiered and read back; log and command say why there are no tables", segments)
+	w.Done("class.path gives a warning, %d segments were tiered and read back; log and command say why there are no tables", segments)
 }

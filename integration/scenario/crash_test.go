@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/integration/cluster"
+	"tidemark/integration/rig"
 )
 
 // TestCrash: a broker that is killed at every point of its work, and stopped in order, goes on where it was: the log is whole, the
@@ -45,9 +46,9 @@ func newCrashes(t *testing.T, version string) *crashes {
 		"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500", // a restart waits until the old session has ended
 	}})
 	c := &crashes{world: w, topic: "crashing", seed: rand.New(rand.NewPCG(1, 2))}
-	w.topic(c.topic, crashPartitions, nil)
-	w.createTable(c.topic)
-	_, c.id = w.topicID(c.topic)
+	w.Topic(c.topic, crashPartitions, nil)
+	w.CreateTable(c.topic)
+	_, c.id = w.TopicID(c.topic)
 	return c
 }
 
@@ -60,11 +61,11 @@ type moment struct {
 
 // moments are listed in the order of the work. What is seen in the directories is exact; the log follows by milliseconds.
 func (c *crashes) moments() []moment {
-	stored := filepath.Join(c.storeDir(), "segments", c.id, "*", "*")
-	scratch := filepath.Join(c.cluster.Nodes[0].Dir(), "tidemark", "scratch", "convert-*", "*")
-	data := filepath.Join(c.storeDir(), "tables", c.id, "*", "*", "data", "*", "*", "*.parquet")
-	metadata := filepath.Join(c.storeDir(), "tables", c.id, "*", "*", "metadata", "*")
-	claims := filepath.Join(c.storeDir(), "catalog", "groups", c.id, "claims", "*", "*")
+	stored := filepath.Join(c.StoreDir(), "segments", c.id, "*", "*")
+	scratch := filepath.Join(c.Cluster.Nodes[0].Dir(), "tidemark", "scratch", "convert-*", "*")
+	data := filepath.Join(c.StoreDir(), "tables", c.id, "*", "*", "data", "*", "*", "*.parquet")
+	metadata := filepath.Join(c.StoreDir(), "tables", c.id, "*", "*", "metadata", "*")
+	claims := filepath.Join(c.StoreDir(), "catalog", "groups", c.id, "claims", "*", "*")
 	return []moment{
 		{"copying: a log object is there and its sidecar is not", func() func() bool { return func() bool { return c.torn(stored) } }},
 		{"converting: a file is being written", func() func() bool { return func() bool { return glob(scratch) > 0 } }},
@@ -101,8 +102,8 @@ func (c *crashes) torn(pattern string) bool {
 }
 
 func (c *crashes) event(name string) func() bool {
-	before := strings.Count(c.cluster.Nodes[0].Log(), name)
-	return func() bool { return strings.Count(c.cluster.Nodes[0].Log(), name) > before }
+	before := strings.Count(c.Cluster.Nodes[0].Log(), name)
+	return func() bool { return strings.Count(c.Cluster.Nodes[0].Log(), name) > before }
 }
 
 // killAt kills the broker as soon as the moment has come.
@@ -116,60 +117,60 @@ func (c *crashes) killAt(m moment) {
 		}
 		time.Sleep(200 * time.Microsecond) // the resolution of the moment, not a wait for it
 	}
-	c.cluster.Nodes[0].Kill()
+	c.Cluster.Nodes[0].Kill()
 	c.did = append(c.did, m.name)
-	c.took("killed "+m.name, armed)
+	c.Took("killed "+m.name, armed)
 }
 
 func (c *crashes) startAgain() {
 	c.Helper()
-	defer c.took("serves again", time.Now())
-	if err := c.cluster.Nodes[0].Start(c.ctx); err != nil {
+	defer c.Took("serves again", time.Now())
+	if err := c.Cluster.Nodes[0].Start(c.Ctx); err != nil {
 		c.Fatalf("after %q: %v", c.did[len(c.did)-1], err)
 	}
 }
 
 func (c *crashes) run(moments []moment, random int) {
-	b := c.produceBeside(c.topic, crashPartitions, 700<<10)
-	b.goesOn(500)
+	b := c.ProduceBeside(c.topic, crashPartitions, 700<<10)
+	b.GoesOn(500)
 	for _, m := range moments {
 		c.killAt(m)
 		c.startAgain()
-		b.goesOn(100)
+		b.GoesOn(100)
 	}
-	if !c.cluster.Nodes[0].Stop(time.Minute) {
+	if !c.Cluster.Nodes[0].Stop(time.Minute) {
 		c.Errorf("the broker did not stop in order within a minute")
 	}
 	c.did = append(c.did, "clean restart")
 	c.startAgain()
 	for range random {
-		b.goesOn(1 + c.seed.IntN(600))
-		c.cluster.Nodes[0].Kill()
+		b.GoesOn(1 + c.seed.IntN(600))
+		c.Cluster.Nodes[0].Kill()
 		c.did = append(c.did, "any time")
 		c.startAgain()
 	}
-	b.goesOn(100)
-	acked := b.stop()
-	log := c.consume(c.topic)
-	c.inLog(log, acked)
-	files := c.save(c.topic)
-	c.tierAll(c.topic)
-	segments := c.sameStored(c.id, files)
+	b.GoesOn(100)
+	acked := b.Stop()
+	log := c.Consume(c.topic)
+	c.InLog(log, acked)
+	files := c.Save(c.topic)
+	c.TierAll(c.topic)
+	segments := c.SameStored(c.id, files)
 	for p := range int32(crashPartitions) {
-		if d := different(c.fetchAll(c.topic, p), files.whole(p)); d != "" {
+		if d := rig.Different(c.FetchAll(c.topic, p), files.Whole(p)); d != "" {
 			c.Errorf("partition %d: what Fetch returns differs from the local log: %s", p, d)
 		}
 	}
-	c.covered(c.topic)
-	c.sameRows(c.rows(c.topic, rawValue), log)
-	c.verify(c.topic)
-	c.eventually(time.Minute, func() error {
-		for _, dir := range c.cluster.Nodes[0].LogDirs {
+	c.Covered(c.topic)
+	c.SameRows(c.Rows(c.topic, rig.RawValue), log)
+	c.Verify(c.topic)
+	c.Eventually(time.Minute, func() error {
+		for _, dir := range c.Cluster.Nodes[0].LogDirs {
 			if n := glob(filepath.Join(dir, "tidemark-*.hold")); n > 0 {
 				return fmt.Errorf("%d hold files are left in %s although the table has everything", n, dir)
 			}
 		}
 		return nil
 	})
-	c.done("%d crashes and restarts (%s): %d records are rows once, %d segments equal", len(c.did), strings.Join(c.did, "; "), len(log), segments)
+	c.Done("%d crashes and restarts (%s): %d records are rows once, %d segments equal", len(c.did), strings.Join(c.did, "; "), len(log), segments)
 }

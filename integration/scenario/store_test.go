@@ -14,6 +14,7 @@ import (
 
 	"tidemark/integration/cluster"
 	"tidemark/integration/objectserver"
+	"tidemark/integration/rig"
 )
 
 // outage makes a store unusable and usable again.
@@ -65,19 +66,19 @@ func dirOutage(dir string) outage {
 // row, without anybody's doing.
 func TestFileStoreDown(t *testing.T) {
 	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
-	w.storeDown(dirOutage(w.storeDir()))
+	w.storeDown(dirOutage(w.StoreDir()))
 }
 
 // TestS3Down is the same with a server.
 func TestS3Down(t *testing.T) {
 	w, server := prepareS3(t, "4.4.0")
-	if err := w.cluster.StartAll(w.ctx); err != nil {
+	if err := w.Cluster.StartAll(w.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	defer w.saidOnce()
 	w.storeDown(outage{
 		down: func() error { server.Stop(); return nil },
-		up:   func() error { return server.Restart(w.ctx) },
+		up:   func() error { return server.Restart(w.Ctx) },
 	})
 }
 
@@ -95,18 +96,18 @@ func prepareS3(t *testing.T, version string) (*world, *objectserver.Server) {
 		properties["rsm.config.store."+k] = v
 	}
 	w := prepare(t, cluster.Options{Version: version, Tables: true, JVMArgs: quick, Properties: properties})
-	w.s3 = server
+	w.S3 = server
 	return w, server
 }
 
 func (w *world) storeDown(store outage) {
 	const topic = "outage"
-	s, cl := newSeeded(5), w.client()
-	w.topic(topic, 1, nil)
-	w.createTable(topic)
-	all := w.fill(cl, s, topic, 0, 2500<<10)
-	w.eventually(time.Minute, func() error {
-		shown, err := w.show(topic)
+	s, cl := rig.NewSeeded(5), w.Client()
+	w.Topic(topic, 1, nil)
+	w.CreateTable(topic)
+	all := w.Fill(cl, s, topic, 0, 2500<<10)
+	w.Eventually(time.Minute, func() error {
+		shown, err := w.Show(topic)
 		if err == nil && (len(shown.Partitions) == 0 || shown.Partitions[0].Next == 0) {
 			return fmt.Errorf("the table has no row yet (%s)", shown.Event)
 		}
@@ -115,41 +116,41 @@ func (w *world) storeDown(store outage) {
 	if err := store.down(); err != nil {
 		w.Fatal(err)
 	}
-	from := len(w.cluster.Nodes[0].Log())
-	all = append(all, w.fill(cl, s, topic, 0, 3<<20)...)
-	w.inLog(w.consume(topic), all) // served from local disk
-	w.eventually(time.Minute, func() error {
-		if log := w.cluster.Nodes[0].Log()[from:]; !strings.Contains(log, "Error occurred while copying log segments") && !strings.Contains(log, "RemoteStorageException") {
+	from := len(w.Cluster.Nodes[0].Log())
+	all = append(all, w.Fill(cl, s, topic, 0, 3<<20)...)
+	w.InLog(w.Consume(topic), all) // served from local disk
+	w.Eventually(time.Minute, func() error {
+		if log := w.Cluster.Nodes[0].Log()[from:]; !strings.Contains(log, "Error occurred while copying log segments") && !strings.Contains(log, "RemoteStorageException") {
 			return fmt.Errorf("the broker has not noticed that the store is down")
 		}
 		return nil
 	})
-	all = append(all, w.fill(cl, s, topic, 0, 1<<20)...)
-	if !w.cluster.Nodes[0].Alive() {
+	all = append(all, w.Fill(cl, s, topic, 0, 1<<20)...)
+	if !w.Cluster.Nodes[0].Alive() {
 		w.Fatal("the broker ended")
 	}
 	if err := store.up(); err != nil {
 		w.Fatal(err)
 	}
-	w.tierAll(topic)
-	w.covered(topic)
-	w.inLog(w.consume(topic), all) // served from the store
-	w.sameRows(w.rows(topic, rawValue), all)
-	w.verify(topic)
-	w.done("produced and served while the store was down; afterwards %d records tiered and rows by themselves", len(all))
+	w.TierAll(topic)
+	w.Covered(topic)
+	w.InLog(w.Consume(topic), all) // served from the store
+	w.SameRows(w.Rows(topic, rig.RawValue), all)
+	w.Verify(topic)
+	w.Done("produced and served while the store was down; afterwards %d records tiered and rows by themselves", len(all))
 }
 
 // TestStoreUnreachableAtStart: the broker starts, says so once, serves, and goes on by itself when the store is there.
 func TestStoreUnreachableAtStart(t *testing.T) {
 	w := prepare(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
-	if err := os.Mkdir(w.storeDir(), 0o755); err != nil {
+	if err := os.Mkdir(w.StoreDir(), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	// A file system without room for a file.
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "nr_inodes=1", "tmpfs", w.storeDir()).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "nr_inodes=1", "tmpfs", w.StoreDir()).CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED: mount needs more rights than this process has: %v %s", err, out)
 	}
-	unmount := sync.OnceValue(func() error { return exec.Command("umount", w.storeDir()).Run() })
+	unmount := sync.OnceValue(func() error { return exec.Command("umount", w.StoreDir()).Run() })
 	defer func() { _ = unmount() }()
 	w.lateStore(unmount)
 }
@@ -158,36 +159,36 @@ func TestStoreUnreachableAtStart(t *testing.T) {
 func TestS3UnreachableAtStart(t *testing.T) {
 	w, server := prepareS3(t, "4.4.0")
 	server.Stop()
-	w.lateStore(func() error { return server.Restart(w.ctx) })
+	w.lateStore(func() error { return server.Restart(w.Ctx) })
 }
 
 func (w *world) lateStore(up func() error) {
-	if err := w.cluster.StartAll(w.ctx); err != nil {
+	if err := w.Cluster.StartAll(w.Ctx); err != nil {
 		w.Fatal(err)
 	}
 	const topic = "early"
-	s, cl := newSeeded(6), w.client()
-	w.topic(topic, 1, nil)
-	all := w.fill(cl, s, topic, 0, 2500<<10)
-	w.inLog(w.consume(topic), all)
-	w.awaitLog(0, "store.unreachable", time.Minute)
-	w.awaitLog(0, "Error occurred while copying log segments", time.Minute)
+	s, cl := rig.NewSeeded(6), w.Client()
+	w.Topic(topic, 1, nil)
+	all := w.Fill(cl, s, topic, 0, 2500<<10)
+	w.InLog(w.Consume(topic), all)
+	w.AwaitLog(0, "store.unreachable", time.Minute)
+	w.AwaitLog(0, "Error occurred while copying log segments", time.Minute)
 	if err := up(); err != nil {
 		w.Fatal(err)
 	}
-	w.createTable(topic)
-	w.tierAll(topic)
-	w.covered(topic)
-	w.sameRows(w.rows(topic, rawValue), all)
-	w.inLog(w.consume(topic), all)
+	w.CreateTable(topic)
+	w.TierAll(topic)
+	w.Covered(topic)
+	w.SameRows(w.Rows(topic, rig.RawValue), all)
+	w.InLog(w.Consume(topic), all)
 	w.saidOnce()
-	w.done("the broker started without its store, said so once, served, and tiered %d records when it was there", len(all))
+	w.Done("the broker started without its store, said so once, served, and tiered %d records when it was there", len(all))
 }
 
 // saidOnce fails unless the broker has said once that the store is down and once that it is back.
 func (w *world) saidOnce() {
 	w.Helper()
-	log := w.cluster.Nodes[0].Log()
+	log := w.Cluster.Nodes[0].Log()
 	if down, up := strings.Count(log, "store.unreachable"), strings.Count(log, "store.reachable"); down != 1 || up != 1 {
 		w.Errorf("store.unreachable was logged %d times and store.reachable %d times; once each is wanted", down, up)
 	}
@@ -223,58 +224,58 @@ func (w *world) flip(name string, at int) func() {
 func TestDamage(t *testing.T) {
 	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
 	const topic = "damaged"
-	s := newSeeded(7)
-	w.topic(topic, 2, nil)
-	w.createTable(topic)
-	_, id := w.topicID(topic)
+	s := rig.NewSeeded(7)
+	w.Topic(topic, 2, nil)
+	w.CreateTable(topic)
+	_, id := w.TopicID(topic)
 	all := w.write2(s, topic, 3<<20)
-	files := w.save(topic)
-	w.tierAll(topic)
-	w.covered(topic)
-	w.sameRows(w.rows(topic, rawValue), all)
-	w.verify(topic)
+	files := w.Save(topic)
+	w.TierAll(topic)
+	w.Covered(topic)
+	w.SameRows(w.Rows(topic, rig.RawValue), all)
+	w.Verify(topic)
 
-	var first, second storedSegment // of partition 0
-	for _, seg := range w.stored(id) {
-		if seg.partition == 0 && seg.base == 0 {
+	var first, second rig.StoredSegment // of partition 0
+	for _, seg := range w.Stored(id) {
+		if seg.Partition == 0 && seg.Base == 0 {
 			first = seg
-		} else if seg.partition == 0 && second.log == "" {
+		} else if seg.Partition == 0 && second.Log == "" {
 			second = seg
 		}
 	}
 	// A broker that has just started has nothing in its caches.
-	w.cluster.Nodes[0].Stop(time.Minute)
-	size := len(files[0][1].data)
-	mendLog, mendSidecar := w.flip(second.log, size/2), w.flip(first.sidecar(), 100)
-	if err := w.cluster.Nodes[0].Start(w.ctx); err != nil {
+	w.Cluster.Nodes[0].Stop(time.Minute)
+	size := len(files[0][1].Data)
+	mendLog, mendSidecar := w.flip(second.Log, size/2), w.flip(first.Sidecar(), 100)
+	if err := w.Cluster.Nodes[0].Start(w.Ctx); err != nil {
 		t.Fatal(err)
 	}
-	if d := different(w.fetchAll(topic, 1), files.whole(1)); d != "" {
+	if d := rig.Different(w.FetchAll(topic, 1), files.Whole(1)); d != "" {
 		t.Errorf("the other partition is affected: %s", d)
 	}
-	w.noRead(topic, 0, filepath.Base(first.sidecar()))
-	w.names(topic, first.sidecar())
+	w.noRead(topic, 0, filepath.Base(first.Sidecar()))
+	w.names(topic, first.Sidecar())
 	mendSidecar()
 	w.noGap(topic, files, second)
-	w.names(topic, second.log, "--data")
+	w.names(topic, second.Log, "--data")
 	mendLog()
-	if d := different(w.fetchAll(topic, 0), files.whole(0)); d != "" {
+	if d := rig.Different(w.FetchAll(topic, 0), files.Whole(0)); d != "" {
 		t.Errorf("after the repair: %s", d)
 	}
 	w.damagedTable(topic, id)
-	w.done("damaged log object, sidecar, Parquet and metadata files: an error that names each, the rest served, no gap")
+	w.Done("damaged log object, sidecar, Parquet and metadata files: an error that names each, the rest served, no gap")
 }
 
 // noRead fails unless reading a partition from an offset fails and the broker's log names the object.
 func (w *world) noRead(topic string, offset int64, object string) {
 	w.Helper()
-	cl := w.client()
-	w.eventually(30*time.Second, func() error {
-		raw, _, err := w.fetchOnce(cl, topic, 0, offset)
+	cl := w.Client()
+	w.Eventually(30*time.Second, func() error {
+		raw, _, err := w.FetchOnce(cl, topic, 0, offset)
 		if len(raw) > 0 {
 			w.Fatalf("a read at offset %d got %d bytes although %s is damaged", offset, len(raw), object)
 		}
-		if log := w.cluster.Nodes[0].LifeLog(); !strings.Contains(log, object) {
+		if log := w.Cluster.Nodes[0].LifeLog(); !strings.Contains(log, object) {
 			return fmt.Errorf("the broker's log does not name %s (the fetch: %v)", object, err)
 		}
 		return nil
@@ -282,36 +283,36 @@ func (w *world) noRead(topic string, offset int64, object string) {
 }
 
 // noGap reads partition 0 with a plain consumer's requests: all that comes before the damaged segment is right, and nothing after it comes.
-func (w *world) noGap(topic string, files saved, damaged storedSegment) {
+func (w *world) noGap(topic string, files rig.Saved, damaged rig.StoredSegment) {
 	w.Helper()
-	cl := w.client()
+	cl := w.Client()
 	var got []byte
 	at := int64(0)
-	w.eventually(30*time.Second, func() error {
-		raw, next, err := w.fetchOnce(cl, topic, 0, at)
+	w.Eventually(30*time.Second, func() error {
+		raw, next, err := w.FetchOnce(cl, topic, 0, at)
 		got, at = append(got, raw...), next
-		if !strings.HasPrefix(string(files.whole(0)), string(got)) {
-			w.Fatalf("what was read up to offset %d is not what was written: %s", at, different(got, files.whole(0)))
+		if !strings.HasPrefix(string(files.Whole(0)), string(got)) {
+			w.Fatalf("what was read up to offset %d is not what was written: %s", at, rig.Different(got, files.Whole(0)))
 		}
-		if log := w.cluster.Nodes[0].LifeLog(); !strings.Contains(log, filepath.Base(damaged.log)) {
-			return fmt.Errorf("the broker's log does not name %s (at offset %d, the fetch: %v)", filepath.Base(damaged.log), at, err)
+		if log := w.Cluster.Nodes[0].LifeLog(); !strings.Contains(log, filepath.Base(damaged.Log)) {
+			return fmt.Errorf("the broker's log does not name %s (at offset %d, the fetch: %v)", filepath.Base(damaged.Log), at, err)
 		}
 		return nil
 	})
-	if before := files[0][0]; len(got) < len(before.data) {
+	if before := files[0][0]; len(got) < len(before.Data) {
 		w.noFurther(cl, topic, at, damaged)
 	}
-	w.noRead(topic, at, filepath.Base(damaged.log))
+	w.noRead(topic, at, filepath.Base(damaged.Log))
 }
 
 // noFurther reads what is whole before the damaged segment.
-func (w *world) noFurther(cl *kgo.Client, topic string, at int64, damaged storedSegment) {
+func (w *world) noFurther(cl *kgo.Client, topic string, at int64, damaged rig.StoredSegment) {
 	w.Helper()
-	w.eventually(30*time.Second, func() error {
-		_, next, err := w.fetchOnce(cl, topic, 0, at)
+	w.Eventually(30*time.Second, func() error {
+		_, next, err := w.FetchOnce(cl, topic, 0, at)
 		at = next
-		if at < damaged.base {
-			return fmt.Errorf("offset %d of the whole segment before offset %d cannot be read: %v", at, damaged.base, err)
+		if at < damaged.Base {
+			return fmt.Errorf("offset %d of the whole segment before offset %d cannot be read: %v", at, damaged.Base, err)
 		}
 		return nil
 	})
@@ -321,7 +322,7 @@ func (w *world) noFurther(cl *kgo.Client, topic string, at int64, damaged stored
 func (w *world) damagedTable(topic, id string) {
 	w.Helper()
 	newest := func(pattern string) string {
-		found, _ := filepath.Glob(filepath.Join(w.storeDir(), pattern))
+		found, _ := filepath.Glob(filepath.Join(w.StoreDir(), pattern))
 		var best string
 		var when time.Time
 		for _, name := range found {
@@ -352,7 +353,7 @@ func (w *world) damagedTable(topic, id string) {
 		w.names(topic, c.name, c.more...)
 		mend()
 	}
-	if out, err := w.tidemark("verify", topic, "--data"); err != nil {
+	if out, err := w.Tidemark("verify", topic, "--data"); err != nil {
 		w.Errorf("after the repair: %v\n%s", err, out)
 	}
 }
@@ -360,7 +361,7 @@ func (w *world) damagedTable(topic, id string) {
 // names fails unless verify fails and names a file.
 func (w *world) names(topic, file string, more ...string) {
 	w.Helper()
-	out, err := w.tidemark(append([]string{"verify", topic}, more...)...)
+	out, err := w.Tidemark(append([]string{"verify", topic}, more...)...)
 	if err == nil || !strings.Contains(err.Error()+out, filepath.Base(file)) {
 		w.Errorf("verify %v does not name the damaged %s: %v\n%s", more, file, err, out)
 	}

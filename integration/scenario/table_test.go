@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/integration/cluster"
+	"tidemark/integration/rig"
 )
 
 const ordersSchema = `{
@@ -54,17 +55,17 @@ type orders struct {
 
 func (o *orders) run() {
 	const topic = "orders"
-	schema := filepath.Join(o.cluster.Dir(), "orders.schema.json")
+	schema := filepath.Join(o.Cluster.Dir(), "orders.schema.json")
 	if err := os.WriteFile(schema, []byte(ordersSchema), 0o644); err != nil {
 		o.Fatal(err)
 	}
-	o.topic(topic, 3, nil)
+	o.Topic(topic, 3, nil)
 	o.write(0, 3000)
-	o.createTable(topic, "--format", "json", "--schema", schema)
+	o.CreateTable(topic, "--format", "json", "--schema", schema)
 	// The table follows closed segments while the topic is written, bad records or not.
 	o.write(3000, 6000)
-	o.eventually(time.Minute, func() error {
-		s, err := o.show(topic)
+	o.Eventually(time.Minute, func() error {
+		s, err := o.Show(topic)
 		if err != nil {
 			return err
 		}
@@ -75,13 +76,13 @@ func (o *orders) run() {
 		}
 		return nil
 	})
-	o.tierAll(topic)
-	o.covered(topic)
-	lag, err := o.admin().ListEndOffsets(o.ctx, topic)
+	o.TierAll(topic)
+	o.Covered(topic)
+	lag, err := o.Admin().ListEndOffsets(o.Ctx, topic)
 	if err != nil {
 		o.Fatal(err)
 	}
-	s, err := o.show(topic)
+	s, err := o.Show(topic)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -90,9 +91,9 @@ func (o *orders) run() {
 			o.Errorf("partition %d: the table covers up to %d, the log ends at %d: bad records must not count as lag", p.Partition, p.Next, end.Offset)
 		}
 	}
-	o.compare(o.rows(topic, orderColumns))
-	o.verify(topic)
-	o.done("%d rows equal in every column, %d bad records in the quarantine, no lag", len(o.want), len(o.bad))
+	o.compare(o.Rows(topic, orderColumns))
+	o.Verify(topic)
+	o.Done("%d rows equal in every column, %d bad records in the quarantine, no lag", len(o.want), len(o.bad))
 }
 
 // badValues are values that are no orders, by what the reason has to name.
@@ -101,9 +102,9 @@ var badValues = []string{`{"id": "seven", "customer": "x"}`, `{"customer": "no i
 
 // write produces records [from, to).
 func (o *orders) write(from, to int) {
-	cl := o.client(kgo.ProducerBatchCompression(kgo.NoCompression()))
+	cl := o.Client(kgo.ProducerBatchCompression(kgo.NoCompression()))
 	base := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
-	s := newSeeded(4)
+	s := rig.NewSeeded(4)
 	var records []*kgo.Record
 	var rows []map[string]any
 	for i := from; i < to; i++ {
@@ -124,8 +125,8 @@ func (o *orders) write(from, to int) {
 		}
 		records, rows = append(records, r), append(rows, row)
 	}
-	for i, a := range o.produce(cl, records...) {
-		at := [2]int64{int64(a.partition), a.offset}
+	for i, a := range o.Produce(cl, records...) {
+		at := [2]int64{int64(a.Partition), a.Offset}
 		if rows[i] == nil {
 			o.bad[at] = string(records[i].Value)
 			continue
@@ -149,9 +150,9 @@ func (o *orders) envelope(r *kgo.Record, row map[string]any, i int) {
 }
 
 // order is one order: the row it has to become, and under _value the JSON to produce.
-func (o *orders) order(i int, s seeded) map[string]any {
+func (o *orders) order(i int, s rig.Seeded) map[string]any {
 	placed := time.Date(2026, 2, 3, 4, 5, 6, 789e6, time.UTC).Add(time.Duration(i) * time.Hour)
-	doc := map[string]any{"id": i, "customer": fmt.Sprintf("Zoë %d ☃ %s", i, hex.EncodeToString(s.value(300, ""))), "paid": i%2 == 0}
+	doc := map[string]any{"id": i, "customer": fmt.Sprintf("Zoë %d ☃ %s", i, hex.EncodeToString(s.Value(300, ""))), "paid": i%2 == 0}
 	row := map[string]any{"id": float64(i), "customer": doc["customer"], "paid": doc["paid"], "amount": nil, "placed": nil, "address": nil, "tags": nil, "unmapped": nil}
 	if i%3 == 0 {
 		doc["amount"], row["amount"] = float64(i)/8, float64(i)/8
@@ -184,7 +185,7 @@ func (o *orders) order(i int, s seeded) map[string]any {
 	return row
 }
 
-func (o *orders) compare(got tableRows) {
+func (o *orders) compare(got rig.TableRows) {
 	o.Helper()
 	id := func(r [3]any) [2]int64 { return [2]int64{int64(r[0].(float64)), int64(r[1].(float64))} }
 	if len(got.Rows) != len(o.want) || len(got.Quarantined) != len(o.bad) {

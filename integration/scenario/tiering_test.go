@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/integration/cluster"
+	"tidemark/integration/rig"
 )
 
 // TestTiering: a topic of every kind of batch is tiered; the stored objects and what Fetch returns are equal to the local
@@ -41,12 +42,12 @@ func TestTiering(t *testing.T) {
 
 func (w *world) tierMixed(dirs int, tables bool) {
 	const topic, partitions = "mixed", 2
-	w.topic(topic, partitions, nil)
-	_, id := w.topicID(topic)
+	w.Topic(topic, partitions, nil)
+	_, id := w.TopicID(topic)
 	w.produceMixed(topic, partitions)
-	files := w.save(topic)
+	files := w.Save(topic)
 	for p := range int32(partitions) {
-		codecs, control := batchKinds(files.whole(p))
+		codecs, control := rig.BatchKinds(files.Whole(p))
 		if len(codecs) != 5 || control != 2 || len(files[p]) < 3 {
 			w.Fatalf("partition %d is not what is to be tested: batches %v, %d control batches, %d segments", p, codecs, control, len(files[p]))
 		}
@@ -54,29 +55,29 @@ func (w *world) tierMixed(dirs int, tables bool) {
 	if used := w.usedDirs(topic); used != dirs {
 		w.Fatalf("the topic's partitions are in %d log dirs instead of %d", used, dirs)
 	}
-	visible := w.consume(topic)
-	w.tierAll(topic)
-	segments := w.sameStored(id, files)
+	visible := w.Consume(topic)
+	w.TierAll(topic)
+	segments := w.SameStored(id, files)
 	size := 0
 	for p := range int32(partitions) {
-		got := w.fetchAll(topic, p)
-		if d := different(got, files.whole(p)); d != "" {
+		got := w.FetchAll(topic, p)
+		if d := rig.Different(got, files.Whole(p)); d != "" {
 			w.Errorf("partition %d: what Fetch returns differs from the local log: %s", p, d)
 		}
 		size += len(got)
 	}
 	if tables {
-		w.createTable(topic)
-		w.covered(topic)
-		w.sameRows(w.rows(topic, rawValue), visible)
-		w.verify(topic)
+		w.CreateTable(topic)
+		w.Covered(topic)
+		w.SameRows(w.Rows(topic, rig.RawValue), visible)
+		w.Verify(topic)
 	}
-	w.done("%d segments, %d bytes equal in the store and through Fetch; %d rows equal: %v", segments, size, len(visible), tables)
+	w.Done("%d segments, %d bytes equal in the store and through Fetch; %d rows equal: %v", segments, size, len(visible), tables)
 }
 
 // usedDirs is how many log dirs hold partitions of a topic.
 func (w *world) usedDirs(topic string) (used int) {
-	for _, dir := range w.cluster.Nodes[0].LogDirs {
+	for _, dir := range w.Cluster.Nodes[0].LogDirs {
 		if found, _ := filepath.Glob(filepath.Join(dir, topic+"-*")); len(found) > 0 {
 			used++
 		}
@@ -88,33 +89,33 @@ func (w *world) usedDirs(topic string) (used int) {
 func (w *world) produceMixed(topic string, partitions int32) {
 	w.Helper()
 	codecs := []kgo.CompressionCodec{kgo.NoCompression(), kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()}
-	s := newSeeded(1)
+	s := rig.NewSeeded(1)
 	for c, codec := range codecs {
-		cl := w.client(kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(5*time.Millisecond))
+		cl := w.Client(kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(5*time.Millisecond))
 		for round := range 16 {
 			var records []*kgo.Record
 			for i := range 8 * int(partitions) {
 				r := &kgo.Record{Topic: topic, Partition: int32(i) % partitions, Key: fmt.Append(nil, "key ", i)}
-				r.Value = append(s.value(6<<10+i*100, "codec %d round %d record %d ", c, round, i), bytes.Repeat([]byte("compressible "), 100)...)
+				r.Value = append(s.Value(6<<10+i*100, "codec %d round %d record %d ", c, round, i), bytes.Repeat([]byte("compressible "), 100)...)
 				vary(r, i)
 				records = append(records, r)
 			}
-			w.produce(cl, records...)
+			w.Produce(cl, records...)
 		}
 	}
 	for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
-		cl := w.client(kgo.TransactionalID(fmt.Sprint("mixed ", end)))
+		cl := w.Client(kgo.TransactionalID(fmt.Sprint("mixed ", end)))
 		if err := cl.BeginTransaction(); err != nil {
 			w.Fatal(err)
 		}
 		for p := range partitions {
-			w.fill(cl, s, topic, p, 100<<10)
+			w.Fill(cl, s, topic, p, 100<<10)
 		}
-		if err := cl.EndTransaction(w.ctx, end); err != nil {
+		if err := cl.EndTransaction(w.Ctx, end); err != nil {
 			w.Fatal(err)
 		}
 	}
-	w.decided(topic)
+	w.Decided(topic)
 }
 
 // vary makes some records special.

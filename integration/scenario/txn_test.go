@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/integration/cluster"
+	"tidemark/integration/rig"
 )
 
 // TestTransactions: rows are the records of committed transactions and those outside of any, whichever segment holds the
@@ -16,10 +17,10 @@ import (
 func TestTransactions(t *testing.T) {
 	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
 	const topic = "txns"
-	w.topic(topic, 1, nil)
-	w.createTable(topic)
-	_, id := w.topicID(topic)
-	x := &transactions{world: w, topic: topic, plain: w.client(), s: newSeeded(2)}
+	w.Topic(topic, 1, nil)
+	w.CreateTable(topic)
+	_, id := w.TopicID(topic)
+	x := &transactions{world: w, topic: topic, plain: w.Client(), s: rig.NewSeeded(2)}
 
 	a, b, c, d := x.producer("a"), x.producer("b"), x.producer("c"), x.producer("d")
 	a.begin()
@@ -46,7 +47,7 @@ func TestTransactions(t *testing.T) {
 	c.write(3)
 	c.end(kgo.TryCommit) // began three segments ago
 	a.begin()
-	first := a.write(10)[0].offset
+	first := a.write(10)[0].Offset
 	x.filler(1100 << 10) // the segment that holds the first records of a is closed
 	a.write(2)
 	a.end(kgo.TryAbort)
@@ -54,58 +55,58 @@ func TestTransactions(t *testing.T) {
 	b.write(5)
 	b.end(kgo.TryCommit)
 
-	w.decided(topic)
+	w.Decided(topic)
 	x.tailWaits(id, first)
-	w.tierAll(topic)
-	w.covered(topic)
+	w.TierAll(topic)
+	w.Covered(topic)
 	x.markerAlone(c)
-	w.covered(topic)
-	w.inLog(w.consume(topic), x.committed)
-	w.sameRows(w.rows(topic, rawValue), x.committed)
-	w.verify(topic)
-	w.done("%d committed records are rows, %d aborted ones are not; the tail of an open transaction waited at offset %d", len(x.committed), x.aborted, first)
+	w.Covered(topic)
+	w.InLog(w.Consume(topic), x.committed)
+	w.SameRows(w.Rows(topic, rig.RawValue), x.committed)
+	w.Verify(topic)
+	w.Done("%d committed records are rows, %d aborted ones are not; the tail of an open transaction waited at offset %d", len(x.committed), x.aborted, first)
 }
 
 // markerAlone makes a segment that holds nothing but the marker of a transaction: local retention closes the one with its records first.
 func (x *transactions) markerAlone(t *transaction) {
 	x.Helper()
 	t.begin()
-	last := t.write(3)[2].offset
-	x.eventually(time.Minute, func() error {
-		files, _ := filepath.Glob(filepath.Join(x.cluster.Nodes[0].LogDirs[0], x.topic+"-0", fmt.Sprintf("%020d.log", last+1)))
+	last := t.write(3)[2].Offset
+	x.Eventually(time.Minute, func() error {
+		files, _ := filepath.Glob(filepath.Join(x.Cluster.Nodes[0].LogDirs[0], x.topic+"-0", fmt.Sprintf("%020d.log", last+1)))
 		if len(files) == 0 {
 			return fmt.Errorf("the segment with offset %d is not closed", last)
 		}
 		return nil
 	})
 	t.end(kgo.TryCommit)
-	x.decided(x.topic)
-	x.tierAll(x.topic)
+	x.Decided(x.topic)
+	x.TierAll(x.topic)
 }
 
 type transactions struct {
 	*world
 	topic     string
 	plain     *kgo.Client
-	s         seeded
-	committed []record
+	s         rig.Seeded
+	committed []rig.Record
 	aborted   int
 }
 
 // filler produces outside of any transaction.
 func (x *transactions) filler(size int) {
-	x.committed = append(x.committed, x.fill(x.plain, x.s, x.topic, 0, size)...)
+	x.committed = append(x.committed, x.Fill(x.plain, x.s, x.topic, 0, size)...)
 }
 
 type transaction struct {
 	x       *transactions
 	name    string
 	cl      *kgo.Client
-	pending []record
+	pending []rig.Record
 }
 
 func (x *transactions) producer(name string) *transaction {
-	return &transaction{x: x, name: name, cl: x.client(kgo.TransactionalID(name), kgo.TransactionTimeout(5*time.Minute))}
+	return &transaction{x: x, name: name, cl: x.Client(kgo.TransactionalID(name), kgo.TransactionTimeout(5*time.Minute))}
 }
 
 func (t *transaction) begin() {
@@ -115,20 +116,20 @@ func (t *transaction) begin() {
 	}
 }
 
-func (t *transaction) write(n int) []record {
+func (t *transaction) write(n int) []rig.Record {
 	t.x.Helper()
 	var records []*kgo.Record
 	for i := range n {
-		records = append(records, &kgo.Record{Topic: t.x.topic, Value: t.x.s.value(600, "txn %s %d|", t.name, i)})
+		records = append(records, &kgo.Record{Topic: t.x.topic, Value: t.x.s.Value(600, "txn %s %d|", t.name, i)})
 	}
-	acked := t.x.produce(t.cl, records...)
+	acked := t.x.Produce(t.cl, records...)
 	t.pending = append(t.pending, acked...)
 	return acked
 }
 
 func (t *transaction) end(how kgo.TransactionEndTry) {
 	t.x.Helper()
-	if err := t.cl.EndTransaction(t.x.ctx, how); err != nil {
+	if err := t.cl.EndTransaction(t.x.Ctx, how); err != nil {
 		t.x.Fatal(err)
 	}
 	if how == kgo.TryCommit {
@@ -143,22 +144,22 @@ func (t *transaction) end(how kgo.TransactionEndTry) {
 // has come up to that record and not further.
 func (x *transactions) tailWaits(id string, first int64) {
 	x.Helper()
-	x.eventually(time.Minute, func() error {
-		segments := x.stored(id)
+	x.Eventually(time.Minute, func() error {
+		segments := x.Stored(id)
 		if len(segments) == 0 {
 			return fmt.Errorf("nothing is stored")
 		}
 		last := segments[len(segments)-1]
-		files := x.save(x.topic)[0]
+		files := x.Save(x.topic)[0]
 		for i, f := range files {
-			if f.base == last.base && i+1 < len(files) && files[i+1].base > first && last.complete {
+			if f.Base == last.Base && i+1 < len(files) && files[i+1].Base > first && last.Complete {
 				return nil
 			}
 		}
-		return fmt.Errorf("the newest stored segment begins at %d; the one that holds offset %d is not stored", last.base, first)
+		return fmt.Errorf("the newest stored segment begins at %d; the one that holds offset %d is not stored", last.Base, first)
 	})
-	x.eventually(time.Minute, func() error {
-		s, err := x.show(x.topic)
+	x.Eventually(time.Minute, func() error {
+		s, err := x.Show(x.topic)
 		if err != nil {
 			return err
 		}

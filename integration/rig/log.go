@@ -1,4 +1,4 @@
-package scenario
+package rig
 
 import (
 	"encoding/base64"
@@ -18,26 +18,26 @@ import (
 
 // segmentFile is a copy of a segment's log file.
 type segmentFile struct {
-	base int64
-	data []byte
+	Base int64
+	Data []byte
 }
 
-// saved are copies of the log files of a topic by partition, in offset order.
-type saved map[int32][]segmentFile
+// Saved are copies of the log files of a topic by partition, in offset order.
+type Saved map[int32][]segmentFile
 
-// whole is the bytes of a partition.
-func (s saved) whole(partition int32) (all []byte) {
+// Whole is the bytes of a partition.
+func (s Saved) Whole(partition int32) (all []byte) {
 	for _, f := range s[partition] {
-		all = append(all, f.data...)
+		all = append(all, f.Data...)
 	}
 	return all
 }
 
-// save copies the log files that are on the first broker's disks; nothing may be produced meanwhile.
-func (w *world) save(topic string) saved {
+// Save copies the log files that are on the first broker's disks; nothing may be produced meanwhile.
+func (w *Rig) Save(topic string) Saved {
 	w.Helper()
-	out := saved{}
-	for _, dir := range w.cluster.Nodes[0].LogDirs {
+	out := Saved{}
+	for _, dir := range w.Cluster.Nodes[0].LogDirs {
 		files, _ := filepath.Glob(filepath.Join(dir, topic+"-*", "*.log"))
 		for _, name := range files {
 			partition, err1 := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(name)), topic+"-"))
@@ -52,16 +52,16 @@ func (w *world) save(topic string) saved {
 		}
 	}
 	for _, files := range out {
-		sort.Slice(files, func(i, j int) bool { return files[i].base < files[j].base })
+		sort.Slice(files, func(i, j int) bool { return files[i].Base < files[j].Base })
 	}
 	return out
 }
 
-// topicID is the id of a topic.
-func (w *world) topicID(topic string) (id [16]byte, text string) {
+// TopicID is the id of a topic.
+func (w *Rig) TopicID(topic string) (id [16]byte, text string) {
 	w.Helper()
-	w.eventually(30*time.Second, func() error {
-		topics, err := w.admin().ListTopics(w.ctx, topic)
+	w.Eventually(30*time.Second, func() error {
+		topics, err := w.Admin().ListTopics(w.Ctx, topic)
 		if err != nil {
 			return err
 		}
@@ -71,65 +71,65 @@ func (w *world) topicID(topic string) (id [16]byte, text string) {
 	return id, base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// storeDir is the file store.
-func (w *world) storeDir() string { return filepath.Join(w.cluster.Dir(), "store") }
+// StoreDir is the file store.
+func (w *Rig) StoreDir() string { return filepath.Join(w.Cluster.Dir(), "store") }
 
-// storedSegment is a segment's objects in the file store.
-type storedSegment struct {
-	partition int32
-	base      int64
-	log       string // path
-	complete  bool   // the sidecar is there
+// StoredSegment is a segment's objects in the file store.
+type StoredSegment struct {
+	Partition int32
+	Base      int64
+	Log       string // path
+	Complete  bool   // the sidecar is there
 }
 
-func (s storedSegment) sidecar() string { return strings.TrimSuffix(s.log, ".log") + ".sidecar" }
+func (s StoredSegment) Sidecar() string { return strings.TrimSuffix(s.Log, ".log") + ".sidecar" }
 
-// stored are the segments of a topic id in the file store by partition and base offset.
-func (w *world) stored(topicID string) []storedSegment {
+// Stored are the segments of a topic id in the file store by partition and base offset.
+func (w *Rig) Stored(topicID string) []StoredSegment {
 	w.Helper()
-	var out []storedSegment
-	files, _ := filepath.Glob(filepath.Join(w.storeDir(), "segments", topicID, "*", "*.log"))
+	var out []StoredSegment
+	files, _ := filepath.Glob(filepath.Join(w.StoreDir(), "segments", topicID, "*", "*.log"))
 	for _, name := range files {
 		partition, err1 := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 		base, err2 := strconv.ParseInt(filepath.Base(name)[:20], 10, 64)
 		if err1 != nil || err2 != nil {
 			w.Fatalf("%s is no segment: %v %v", name, err1, err2)
 		}
-		s := storedSegment{partition: int32(partition), base: base, log: name}
-		_, err := os.Stat(s.sidecar())
-		s.complete = err == nil
+		s := StoredSegment{Partition: int32(partition), Base: base, Log: name}
+		_, err := os.Stat(s.Sidecar())
+		s.Complete = err == nil
 		out = append(out, s)
 	}
 	sort.Slice(out, func(i, j int) bool {
-		return out[i].partition < out[j].partition || out[i].partition == out[j].partition && out[i].base < out[j].base
+		return out[i].Partition < out[j].Partition || out[i].Partition == out[j].Partition && out[i].Base < out[j].Base
 	})
 	return out
 }
 
-// sameStored fails unless every saved segment is in the store, complete and with the same bytes, and so is every copy that a crash repeated.
-func (w *world) sameStored(topicID string, want saved) (segments int) {
+// SameStored fails unless every saved segment is in the store, complete and with the same bytes, and so is every copy that a crash repeated.
+func (w *Rig) SameStored(topicID string, want Saved) (segments int) {
 	w.Helper()
 	at := map[[2]int64]segmentFile{}
 	for p, files := range want {
 		for _, f := range files {
-			at[[2]int64{int64(p), f.base}] = f
+			at[[2]int64{int64(p), f.Base}] = f
 		}
 	}
 	found := map[[2]int64]bool{}
-	for _, s := range w.stored(topicID) {
-		id := [2]int64{int64(s.partition), s.base}
+	for _, s := range w.Stored(topicID) {
+		id := [2]int64{int64(s.Partition), s.Base}
 		f, ok := at[id]
-		if !s.complete {
+		if !s.Complete {
 			continue
 		}
-		data, err := os.ReadFile(s.log)
+		data, err := os.ReadFile(s.Log)
 		switch {
 		case err != nil:
 			w.Fatal(err)
 		case !ok:
-			w.Errorf("%s is the copy of no log file", s.log)
-		case different(data, f.data) != "":
-			w.Errorf("%s differs from the log file of partition %d at offset %d: %s", s.log, s.partition, s.base, different(data, f.data))
+			w.Errorf("%s is the copy of no log file", s.Log)
+		case Different(data, f.Data) != "":
+			w.Errorf("%s differs from the log file of partition %d at offset %d: %s", s.Log, s.Partition, s.Base, Different(data, f.Data))
 		}
 		found[id] = true
 	}
@@ -154,8 +154,8 @@ func nextBatch(b []byte) (next int64, length int, ok bool) {
 	return int64(binary.BigEndian.Uint64(b)) + int64(binary.BigEndian.Uint32(b[23:])) + 1, length, true
 }
 
-// batchKinds counts the batches of raw log bytes by codec, and the control batches.
-func batchKinds(raw []byte) (codecs map[string]int, control int) {
+// BatchKinds counts the batches of raw log bytes by codec, and the control batches.
+func BatchKinds(raw []byte) (codecs map[string]int, control int) {
 	names := []string{"none", "gzip", "snappy", "lz4", "zstd"}
 	codecs = map[string]int{}
 	for {
@@ -173,9 +173,9 @@ func batchKinds(raw []byte) (codecs map[string]int, control int) {
 	}
 }
 
-// fetchOnce sends one fetch request to a partition's leader and returns the whole batches of the answer.
-func (w *world) fetchOnce(cl *kgo.Client, topic string, partition int32, offset int64) ([]byte, int64, error) {
-	topics, err := w.admin().ListTopics(w.ctx, topic)
+// FetchOnce sends one fetch request to a partition's leader and returns the whole batches of the answer.
+func (w *Rig) FetchOnce(cl *kgo.Client, topic string, partition int32, offset int64) ([]byte, int64, error) {
+	topics, err := w.Admin().ListTopics(w.Ctx, topic)
 	if err != nil {
 		return nil, offset, err
 	}
@@ -188,7 +188,7 @@ func (w *world) fetchOnce(cl *kgo.Client, topic string, partition int32, offset 
 	p.Partition, p.FetchOffset, p.PartitionMaxBytes = partition, offset, 4<<20
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
-	answer, err := cl.Broker(int(leader)).Request(w.ctx, req)
+	answer, err := cl.Broker(int(leader)).Request(w.Ctx, req)
 	if err != nil {
 		return nil, offset, err
 	}
@@ -210,21 +210,21 @@ func (w *world) fetchOnce(cl *kgo.Client, topic string, partition int32, offset 
 	}
 }
 
-// fetchAll reads a partition from offset 0 to its end by raw fetch requests and returns the bytes of its batches.
-func (w *world) fetchAll(topic string, partition int32) []byte {
+// FetchAll reads a partition from offset 0 to its end by raw fetch requests and returns the bytes of its batches.
+func (w *Rig) FetchAll(topic string, partition int32) []byte {
 	w.Helper()
-	defer w.took(fmt.Sprintf("%s-%d read through Fetch", topic, partition), time.Now())
-	cl := w.client()
-	ends, err := w.admin().ListEndOffsets(w.ctx, topic)
+	defer w.Took(fmt.Sprintf("%s-%d read through Fetch", topic, partition), time.Now())
+	cl := w.Client()
+	ends, err := w.Admin().ListEndOffsets(w.Ctx, topic)
 	if err != nil {
 		w.Fatal(err)
 	}
 	end, _ := ends.Lookup(topic, partition)
 	var all []byte
 	at := int64(0)
-	w.eventually(time.Minute, func() error {
+	w.Eventually(time.Minute, func() error {
 		for at < end.Offset {
-			raw, next, err := w.fetchOnce(cl, topic, partition, at)
+			raw, next, err := w.FetchOnce(cl, topic, partition, at)
 			if err != nil {
 				return err
 			}
@@ -238,11 +238,11 @@ func (w *world) fetchAll(topic string, partition int32) []byte {
 	return all
 }
 
-// awaitLog waits until a broker has printed a text in its present life.
-func (w *world) awaitLog(node int, text string, d time.Duration) {
+// AwaitLog waits until a broker has printed a text in its present life.
+func (w *Rig) AwaitLog(node int, text string, d time.Duration) {
 	w.Helper()
-	w.eventually(d, func() error {
-		if !strings.Contains(w.cluster.Nodes[node].LifeLog(), text) {
+	w.Eventually(d, func() error {
+		if !strings.Contains(w.Cluster.Nodes[node].LifeLog(), text) {
 			return fmt.Errorf("the broker has not printed %q", text)
 		}
 		return nil
