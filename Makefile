@@ -12,11 +12,12 @@ export GOFLAGS := -trimpath
 KAFKA      ?= 4.4.0
 STORE      ?= file
 BENCH      ?= vanilla
+SECONDS    ?= 30
 # Every package but the c-shared one, which only links with a JDK's headers.
 PACKAGES    = $$(CGO_ENABLED=0 go list $(GOTAGS) ./... | grep -v -e '^tidemark/integration' -e '^tidemark/bench')
 SCENARIOS   = ./integration/... ./bench/...
 
-.PHONY: help tools build dist test unit lint demo bench generate generate-check clean
+.PHONY: help tools build dist test unit fuzz lint demo bench generate generate-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -47,6 +48,9 @@ test: dist ## Run every test: Go, Java, fuzz targets, brokers; ends with "N pass
 
 unit: ## Run the Go tests that need no broker
 	@CGO_ENABLED=0 go run ./integration/testsum -- $(GOTAGS) -timeout 10m -p 2 $(PACKAGES)
+
+fuzz: ## Fuzz every decoder of foreign bytes, SECONDS=30 each; ends with "N passed, N failed"
+	@integration/fuzz.sh $(SECONDS)
 
 lint: tools ## gofmt, go vet, staticcheck, architecture rules
 	@integration/lint.sh
