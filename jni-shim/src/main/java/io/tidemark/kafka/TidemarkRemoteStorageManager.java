@@ -14,10 +14,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * {@code remote.log.storage.manager.class.name}. Every method lets only Kafka's own exceptions out: an Error that
- * leaves a copy would end the tiering of its partition without a word.
+ * {@code remote.log.storage.manager.class.name} on every supported Kafka. Every method lets only Kafka's own exceptions
+ * out: an Error that leaves a copy would end the tiering of its partition without a word.
+ *
+ * <p>Its metrics are MBeans in the domain {@code tidemark}. From Kafka 4.1 on,
+ * {@code io.tidemark.kafka.TidemarkMonitorableRemoteStorageManager} may be named instead, which shows them as metrics of
+ * the broker too; it cannot be loaded by Kafka 4.0.
  */
-public final class TidemarkRemoteStorageManager implements RemoteStorageManager {
+public class TidemarkRemoteStorageManager implements RemoteStorageManager {
     private static final Logger LOG = LoggerFactory.getLogger(TidemarkRemoteStorageManager.class);
 
     private volatile Instance instance;
@@ -28,7 +32,7 @@ public final class TidemarkRemoteStorageManager implements RemoteStorageManager 
     }
 
     @Override
-    public synchronized void configure(Map<String, ?> configs) {
+    public final synchronized void configure(Map<String, ?> configs) {
         try {
             if (PluginProperties.hasOwnLoader(getClass())) {
                 LOG.warn("remote.log.storage.manager.class.path is set: tiering works, but tables need it unset and "
@@ -49,7 +53,7 @@ public final class TidemarkRemoteStorageManager implements RemoteStorageManager 
     }
 
     @Override
-    public Optional<CustomMetadata> copyLogSegmentData(RemoteLogSegmentMetadata metadata, LogSegmentData data)
+    public final Optional<CustomMetadata> copyLogSegmentData(RemoteLogSegmentMetadata metadata, LogSegmentData data)
             throws RemoteStorageException {
         try {
             byte[] custom = open().copy(metadata, data);
@@ -60,7 +64,7 @@ public final class TidemarkRemoteStorageManager implements RemoteStorageManager 
     }
 
     @Override
-    public InputStream fetchLogSegment(RemoteLogSegmentMetadata metadata, int startPosition)
+    public final InputStream fetchLogSegment(RemoteLogSegmentMetadata metadata, int startPosition)
             throws RemoteStorageException {
         try {
             return open().segment(metadata, startPosition, -1);
@@ -70,7 +74,7 @@ public final class TidemarkRemoteStorageManager implements RemoteStorageManager 
     }
 
     @Override
-    public InputStream fetchLogSegment(RemoteLogSegmentMetadata metadata, int startPosition, int endPosition)
+    public final InputStream fetchLogSegment(RemoteLogSegmentMetadata metadata, int startPosition, int endPosition)
             throws RemoteStorageException {
         try {
             return open().segment(metadata, startPosition, (long) endPosition + 1); // Kafka's end is inclusive
@@ -80,7 +84,7 @@ public final class TidemarkRemoteStorageManager implements RemoteStorageManager 
     }
 
     @Override
-    public InputStream fetchIndex(RemoteLogSegmentMetadata metadata, IndexType type) throws RemoteStorageException {
+    public final InputStream fetchIndex(RemoteLogSegmentMetadata metadata, IndexType type) throws RemoteStorageException {
         try {
             return new ByteArrayInputStream(open().index(metadata, type));
         } catch (Throwable t) {
@@ -89,7 +93,7 @@ public final class TidemarkRemoteStorageManager implements RemoteStorageManager 
     }
 
     @Override
-    public void deleteLogSegmentData(RemoteLogSegmentMetadata metadata) throws RemoteStorageException {
+    public final void deleteLogSegmentData(RemoteLogSegmentMetadata metadata) throws RemoteStorageException {
         try {
             open().delete(metadata);
         } catch (Throwable t) {
@@ -98,7 +102,7 @@ public final class TidemarkRemoteStorageManager implements RemoteStorageManager 
     }
 
     @Override
-    public synchronized void close() {
+    public final synchronized void close() {
         try {
             if (metrics != null) {
                 metrics.stop();
@@ -110,6 +114,13 @@ public final class TidemarkRemoteStorageManager implements RemoteStorageManager 
             }
         } catch (Throwable t) {
             LOG.warn("closing Tidemark failed", t);
+        }
+    }
+
+    /** Shows the metrics in one more place, from now to {@link #close}. */
+    final synchronized void show(MetricsSink sink) {
+        if (metrics != null) {
+            metrics.attach(sink);
         }
     }
 

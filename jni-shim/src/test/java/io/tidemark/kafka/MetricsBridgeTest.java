@@ -16,9 +16,9 @@ import org.junit.jupiter.api.Test;
 class MetricsBridgeTest {
     @Test
     void names() throws Exception {
-        assertEquals("tidemark:type=Metrics,name=a_total", MetricsBridge.objectName("a_total\t", "").toString());
-        assertEquals("tidemark:type=Metrics,name=a,op=get", MetricsBridge.objectName("a\top=get", "").toString());
-        ObjectName quoted = MetricsBridge.objectName("a\ttopic=x,y=:z,name=n", ",node=2");
+        assertEquals("tidemark:type=Metrics,name=a_total", JmxMetrics.objectName(Metric.of("a_total\t"), "").toString());
+        assertEquals("tidemark:type=Metrics,name=a,op=get", JmxMetrics.objectName(Metric.of("a\top=get"), "").toString());
+        ObjectName quoted = JmxMetrics.objectName(Metric.of("a\ttopic=x,y=:z,name=n"), ",node=2");
         assertEquals("2", quoted.getKeyProperty("node"));
         assertEquals("n", quoted.getKeyProperty("label_name"));
         assertEquals("x", quoted.getKeyProperty("topic"));
@@ -53,10 +53,10 @@ class MetricsBridgeTest {
         Instance instance = Instance.open(go, 930, Map.of(), "");
         MetricsBridge bridge = new MetricsBridge(instance);
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
-        ObjectName b = MetricsBridge.objectName("m_b\top=get", "");
+        ObjectName b = JmxMetrics.objectName(Metric.of("m_b\top=get"), "");
         bridge.start();
         await(() -> value(server, b) == 2.0);
-        assertEquals(1.0, value(server, MetricsBridge.objectName("m_a\t", "")));
+        assertEquals(1.0, value(server, JmxMetrics.objectName(Metric.of("m_a\t"), "")));
         bridge.stop();
         assertTrue(server.queryNames(new ObjectName("tidemark:*"), null).isEmpty(), "beans are left");
         instance.close();
