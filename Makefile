@@ -15,7 +15,8 @@ BENCH      ?= vanilla
 SECONDS    ?= 30
 # Every package but the c-shared one, which only links with a JDK's headers.
 PACKAGES    = $$(CGO_ENABLED=0 go list $(GOTAGS) ./... | grep -v -e '^tidemark/integration' -e '^tidemark/bench')
-SCENARIOS   = ./integration/... ./bench/...
+# What make test runs of them; the others have targets of their own.
+SCENARIOS   = $$(CGO_ENABLED=0 go list $(GOTAGS) ./integration/... ./bench/... | grep -v -e '/integration/versions$$')
 
 .PHONY: help tools build dist test unit fuzz lint demo bench generate generate-check clean
 
@@ -57,6 +58,10 @@ lint: tools ## gofmt, go vet, staticcheck, architecture rules
 
 demo: dist ## Show the main job on this machine; STORE=s3, KEEP=1, KAFKA=4.0.2
 	@CGO_ENABLED=0 go run $(GOTAGS) ./integration/demo -kafka $(KAFKA) -store $(STORE) -jar $(JAR) -cli $(NATIVE)/tidemark $(if $(KEEP),-keep)
+
+versions: dist ## One jar on Kafka 4.0 to 4.4: the demo on each, upgrade, replicas, leaders, shutdown; RUN=TestDemo/4.1.2 runs a part
+	@rm -f build/versions.txt
+	@CGO_ENABLED=0 go run ./integration/testsum -show build/versions.txt -- $(GOTAGS) -timeout 60m -count 1 $(if $(RUN),-run '$(RUN)') ./integration/versions
 
 bench: dist ## Measure: BENCH=vanilla compares with a broker without Tidemark
 	@CGO_ENABLED=0 go run $(GOTAGS) ./bench/cmd -suite $(BENCH) -kafka $(KAFKA) -jar $(JAR) -cli $(NATIVE)/tidemark

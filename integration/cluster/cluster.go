@@ -17,7 +17,7 @@ import (
 type Cluster struct {
 	Nodes   []*Node
 	options Options
-	libs    string // the folder the brokers run from: Kafka's jars and ours
+	libs    string // the folder the brokers run from: Kafka's jars and ours; other versions have one each beside it
 	id      string
 }
 
@@ -29,6 +29,7 @@ type Node struct {
 
 	cluster        *Cluster
 	dir            string
+	libs           string // the folder it runs from
 	controllerPort int
 
 	mu    sync.Mutex
@@ -76,7 +77,7 @@ func Prepare(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{options: o, libs: filepath.Join(o.Dir, "libs"), id: "dGlkZW1hcmstdGVzdC1jbA"}
-	if err := c.linkLibs(jars); err != nil {
+	if err := c.linkLibs(c.libs, jars); err != nil {
 		return nil, err
 	}
 	ports, err := FreePorts(2 * o.Nodes)
@@ -84,7 +85,8 @@ func Prepare(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	for i := range o.Nodes {
-		n := &Node{ID: i + 1, Port: ports[2*i], controllerPort: ports[2*i+1], cluster: c, dir: filepath.Join(o.Dir, fmt.Sprintf("node-%d", i+1))}
+		n := &Node{ID: i + 1, Port: ports[2*i], controllerPort: ports[2*i+1], cluster: c,
+			dir: filepath.Join(o.Dir, fmt.Sprintf("node-%d", i+1)), libs: c.libs}
 		for d := range o.LogDirs {
 			n.LogDirs = append(n.LogDirs, filepath.Join(n.dir, fmt.Sprintf("log-%d", d+1)))
 		}
@@ -98,12 +100,12 @@ func Prepare(o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// linkLibs makes the libs/ folder: links to Kafka's jars and a copy of ours, as an operator would drop it in.
-func (c *Cluster) linkLibs(jars string) error {
-	if err := os.RemoveAll(c.libs); err != nil {
+// linkLibs makes a libs/ folder: links to Kafka's jars and a copy of ours, as an operator would drop it in.
+func (c *Cluster) linkLibs(libs, jars string) error {
+	if err := os.RemoveAll(libs); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.libs, 0o755); err != nil {
+	if err := os.MkdirAll(libs, 0o755); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(jars)
@@ -111,19 +113,21 @@ func (c *Cluster) linkLibs(jars string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := os.Symlink(filepath.Join(jars, e.Name()), filepath.Join(c.libs, e.Name())); err != nil {
+		if err := os.Symlink(filepath.Join(jars, e.Name()), filepath.Join(libs, e.Name())); err != nil {
 			return err
 		}
 	}
 	if c.options.Jar == "" {
 		return nil
 	}
-	return c.SetJar(c.options.Jar)
+	return copyJar(libs, c.options.Jar)
 }
 
 // SetJar puts a Tidemark jar into libs/, in place of the one before.
-func (c *Cluster) SetJar(jar string) error {
-	old, _ := filepath.Glob(filepath.Join(c.libs, "tidemark-*.jar"))
+func (c *Cluster) SetJar(jar string) error { return copyJar(c.libs, jar) }
+
+func copyJar(libs, jar string) error {
+	old, _ := filepath.Glob(filepath.Join(libs, "tidemark-*.jar"))
 	for _, o := range old {
 		if err := os.Remove(o); err != nil {
 			return err
@@ -133,7 +137,7 @@ func (c *Cluster) SetJar(jar string) error {
 	if err != nil {
 		return fmt.Errorf("the Tidemark jar is missing, make dist builds it: %w", err)
 	}
-	return os.WriteFile(filepath.Join(c.libs, filepath.Base(jar)), b, 0o644)
+	return os.WriteFile(filepath.Join(libs, filepath.Base(jar)), b, 0o644)
 }
 
 // SetJVMArgs replaces the additional arguments of brokers that are started from now on.
@@ -168,8 +172,12 @@ func (c *Cluster) Tool(ctx context.Context, class string, args ...string) (strin
 
 // ToolInput is Tool with standard input.
 func (c *Cluster) ToolInput(ctx context.Context, stdin []byte, class string, args ...string) (string, error) {
+	return c.tool(ctx, c.libs, stdin, class, args...)
+}
+
+func (c *Cluster) tool(ctx context.Context, libs string, stdin []byte, class string, args ...string) (string, error) {
 	all := append([]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
-		"-Dlog4j2.configurationFile=" + filepath.Join(c.options.Dir, "log4j2-tools.xml"), "-cp", c.libs + "/*", class}, args...)
+		"-Dlog4j2.configurationFile=" + filepath.Join(c.options.Dir, "log4j2-tools.xml"), "-cp", libs + "/*", class}, args...)
 	cmd := exec.CommandContext(ctx, c.options.Java, all...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	var out, errs bytes.Buffer

@@ -32,10 +32,48 @@ func (n *Node) format() error {
 	if err := n.WriteProperties(nil); err != nil {
 		return err
 	}
+	return n.formatDirs()
+}
+
+func (n *Node) formatDirs() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	_, err := c.Tool(ctx, "kafka.tools.StorageTool", "format", "-t", c.id, "-c", n.PropertiesFile())
+	_, err := n.Tool(ctx, "kafka.tools.StorageTool", "format", "-t", n.cluster.id, "-c", n.PropertiesFile())
 	return err
+}
+
+// Erase empties the log directories of a stopped node and formats them: the broker comes back with a new disk.
+func (n *Node) Erase() error {
+	for _, d := range n.LogDirs {
+		if err := os.RemoveAll(d); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	return n.formatDirs()
+}
+
+// SetVersion makes the node run another version of Kafka, with the same Tidemark jar, from its next start on.
+func (n *Node) SetVersion(version string) error {
+	jars, err := Fetch(version)
+	if err != nil {
+		return err
+	}
+	libs := filepath.Join(n.cluster.options.Dir, "libs-"+version)
+	if _, err := os.Stat(libs); err != nil {
+		if err := n.cluster.linkLibs(libs, jars); err != nil {
+			return err
+		}
+	}
+	n.libs = libs
+	return nil
+}
+
+// Tool runs a main class of the Kafka that the node runs.
+func (n *Node) Tool(ctx context.Context, class string, args ...string) (string, error) {
+	return n.cluster.tool(ctx, n.libs, nil, class, args...)
 }
 
 // PropertiesFile is the node's server.properties.
@@ -84,7 +122,7 @@ func (n *Node) launch() error {
 	args := []string{"-Xmx" + o.Heap, "-Xms" + o.Heap, "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:+ExplicitGCInvokesConcurrent",
 		"-Dkafka.logs.dir=" + n.dir, "-Djava.io.tmpdir=" + n.dir, "-Dlog4j2.configurationFile=" + filepath.Join(o.Dir, "log4j2.xml")}
 	args = append(args, o.JVMArgs...)
-	args = append(args, "-cp", n.cluster.libs+"/*", "kafka.Kafka", n.PropertiesFile())
+	args = append(args, "-cp", n.libs+"/*", "kafka.Kafka", n.PropertiesFile())
 	cmd := exec.Command(o.Java, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

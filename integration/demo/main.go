@@ -26,6 +26,7 @@ const (
 type demo struct {
 	version, store, jar, cli, dir, python string
 	keep                                  bool
+	rows                                  int
 
 	started time.Time
 	cluster *cluster.Cluster
@@ -47,6 +48,7 @@ func main() {
 	flag.StringVar(&d.jar, "jar", "", "the Tidemark jar")
 	flag.StringVar(&d.cli, "cli", "", "the tidemark command")
 	flag.StringVar(&d.dir, "dir", "build/demo", "where everything is kept")
+	flag.IntVar(&d.rows, "rows", 0, "take only the first rows of the data set; 0 is all")
 	flag.BoolVar(&d.keep, "keep", false, "leave the broker running at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -32,7 +32,39 @@ func (d *demo) data(ctx context.Context) error {
 			return err
 		}
 	}
+	if d.rows > 0 {
+		if err := d.cut(); err != nil {
+			return err
+		}
+	}
 	return d.lines(func(i int, line []byte) error { d.records++; d.bytes += int64(len(line)); return nil })
+}
+
+// cut makes the first rows of the data set the source.
+func (d *demo) cut() error {
+	name := filepath.Join(cluster.CacheDir(), fmt.Sprintf("flights-1-%d.jsonl", d.rows))
+	part, err := os.CreateTemp(cluster.CacheDir(), "flights-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name())
+	defer part.Close()
+	w := bufio.NewWriter(part)
+	err = d.lines(func(i int, line []byte) error {
+		if i < d.rows {
+			_, _ = w.Write(line)
+			return w.WriteByte('\n')
+		}
+		return nil
+	})
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = os.Rename(part.Name(), name)
+	}
+	d.source = name
+	return err
 }
 
 // script runs one of the Python files beside this program.

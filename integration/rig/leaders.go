@@ -42,7 +42,26 @@ func (w *Rig) InSync(topic string) {
 	})
 }
 
-// Prefer moves every leadership to the preferred replica.
+// AllInSync waits until all replicas of all topics, Kafka's own among them, are in sync.
+func (w *Rig) AllInSync() {
+	w.Helper()
+	w.Eventually(2*time.Minute, func() error {
+		topics, err := w.Admin().ListTopicsWithInternal(w.Ctx)
+		if err != nil {
+			return err
+		}
+		for _, t := range topics {
+			for _, p := range t.Partitions {
+				if len(p.ISR) != len(p.Replicas) {
+					return fmt.Errorf("%s-%d: in sync are %v of %v", t.Topic, p.Partition, p.ISR, p.Replicas)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Prefer moves the leadership of the first three partitions to their preferred replicas.
 func (w *Rig) Prefer(topic string) {
 	w.Helper()
 	set := kadm.TopicsSet{}

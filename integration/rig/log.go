@@ -179,16 +179,20 @@ func (w *Rig) FetchOnce(cl *kgo.Client, topic string, partition int32, offset in
 	if err != nil {
 		return nil, offset, err
 	}
-	leader := topics[topic].Partitions[partition].Leader
+	return w.fetchFrom(cl, topics[topic].Partitions[partition].Leader, topics[topic].ID, topic, partition, offset)
+}
+
+// fetchFrom is FetchOnce from any replica: a broker serves consumers also where it follows.
+func (w *Rig) fetchFrom(cl *kgo.Client, broker int32, id [16]byte, topic string, partition int32, offset int64) ([]byte, int64, error) {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = 2000, 1, 32<<20
 	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID = topic, topics[topic].ID
+	t.Topic, t.TopicID = topic, id
 	p := kmsg.NewFetchRequestTopicPartition()
 	p.Partition, p.FetchOffset, p.PartitionMaxBytes = partition, offset, 4<<20
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
-	answer, err := cl.Broker(int(leader)).Request(w.Ctx, req)
+	answer, err := cl.Broker(int(broker)).Request(w.Ctx, req)
 	if err != nil {
 		return nil, offset, err
 	}
@@ -210,11 +214,27 @@ func (w *Rig) FetchOnce(cl *kgo.Client, topic string, partition int32, offset in
 	}
 }
 
-// FetchAll reads a partition from offset 0 to its end by raw fetch requests and returns the bytes of its batches.
+// FetchAll reads a partition from offset 0 to its end by raw fetch requests to its leader and returns the bytes of its batches.
 func (w *Rig) FetchAll(topic string, partition int32) []byte {
 	w.Helper()
 	defer w.Took(fmt.Sprintf("%s-%d read through Fetch", topic, partition), time.Now())
 	cl := w.Client()
+	return w.fetchAll(topic, partition, func(at int64) ([]byte, int64, error) { return w.FetchOnce(cl, topic, partition, at) })
+}
+
+// FetchAllFrom is FetchAll from one broker, which leads or follows.
+func (w *Rig) FetchAllFrom(broker int, topic string, partition int32) []byte {
+	w.Helper()
+	cl := w.Client()
+	defer cl.Close()
+	id, _ := w.TopicID(topic)
+	return w.fetchAll(topic, partition, func(at int64) ([]byte, int64, error) {
+		return w.fetchFrom(cl, int32(broker), id, topic, partition, at)
+	})
+}
+
+func (w *Rig) fetchAll(topic string, partition int32, fetch func(at int64) ([]byte, int64, error)) []byte {
+	w.Helper()
 	ends, err := w.Admin().ListEndOffsets(w.Ctx, topic)
 	if err != nil {
 		w.Fatal(err)
@@ -224,9 +244,9 @@ func (w *Rig) FetchAll(topic string, partition int32) []byte {
 	at := int64(0)
 	w.Eventually(time.Minute, func() error {
 		for at < end.Offset {
-			raw, next, err := w.FetchOnce(cl, topic, partition, at)
+			raw, next, err := fetch(at)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s-%d at offset %d: %w", topic, partition, at, err)
 			}
 			if next == at {
 				return fmt.Errorf("%s-%d gives nothing at offset %d, its end is %d", topic, partition, at, end.Offset)

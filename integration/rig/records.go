@@ -78,9 +78,7 @@ func (w *Rig) Consume(topic string) []Record {
 	w.Helper()
 	var out []Record
 	w.Each(topic, func(r *kgo.Record) { out = append(out, AsRecord(r)) })
-	sort.Slice(out, func(i, j int) bool {
-		return out[i].Partition < out[j].Partition || out[i].Partition == out[j].Partition && out[i].Offset < out[j].Offset
-	})
+	sort.Slice(out, func(i, j int) bool { return out[i].before(out[j]) })
 	return out
 }
 
@@ -160,6 +158,20 @@ func (w *Rig) InLog(log, acknowledged []Record) {
 	for _, r := range acknowledged {
 		if value, ok := at[[2]int64{int64(r.Partition), r.Offset}]; !ok || value != r.value {
 			w.Fatalf("partition %d offset %d was acknowledged and is not in the log with that value (found: %v)", r.Partition, r.Offset, ok)
+		}
+	}
+}
+
+// SameRecords fails unless both are the same records in the same order.
+func (w *Rig) SameRecords(got, want []Record) {
+	w.Helper()
+	if len(got) != len(want) {
+		w.Errorf("%d records instead of %d", len(got), len(want))
+	}
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			w.Fatalf("record %d is partition %d offset %d %.60q instead of partition %d offset %d %.60q", i, got[i].Partition, got[i].Offset, got[i].value,
+				want[i].Partition, want[i].Offset, want[i].value)
 		}
 	}
 }

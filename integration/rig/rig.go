@@ -345,6 +345,10 @@ type Record struct {
 	value     string
 }
 
+func (r Record) before(other Record) bool {
+	return r.Partition < other.Partition || r.Partition == other.Partition && r.Offset < other.Offset
+}
+
 // SameRows fails unless the table holds exactly the wanted records, each once.
 func (w *Rig) SameRows(got TableRows, want []Record) {
 	w.Helper()

@@ -1,5 +1,5 @@
 // Command testsum runs go test, shows a line per package and per failure, and ends with "N passed, N failed" over all
-// suites of the run: -from FILE adds the counts at the end of another suite's output. It exits with 1 if anything failed.
+// suites of the run: -from FILE adds the counts at the end of another suite's output, -show FILE prints what a suite left. It exits with 1 if anything failed.
 package main
 
 import (
@@ -31,6 +31,7 @@ type summary struct {
 
 func main() {
 	s := summary{output: map[string][]string{}}
+	show := flag.String("show", "", "`file` to print before the counts")
 	flag.Func("from", "`file` that ends with N passed, N failed of another suite", s.add)
 	flag.Parse()
 	started := time.Now()
@@ -60,6 +61,13 @@ func main() {
 	}
 	for _, name := range s.failedTests {
 		fmt.Println("FAILED", name)
+	}
+	if *show != "" {
+		text, err := os.ReadFile(*show)
+		if err != nil {
+			fmt.Println(err)
+		}
+		fmt.Printf("\n%s\n", text)
 	}
 	fmt.Printf("go test: %.0f s, %d skipped\n", time.Since(started).Seconds(), s.skipped)
 	fmt.Printf("%d passed, %d failed\n", s.passed, s.failed)
