@@ -17,7 +17,7 @@ settings are needed:
 | Kafka setting | value |
 | --- | --- |
 | ` + "`remote.log.storage.system.enable`" + ` | ` + "`true`" + `, on brokers and on isolated controllers |
-| ` + "`remote.log.storage.manager.class.name`" + ` | ` + "`io.tidemark.kafka.TidemarkRemoteStorageManager`" + ` |
+| ` + "`remote.log.storage.manager.class.name`" + ` | ` + "`io.tidemark.kafka.TidemarkRemoteStorageManager`" + `; from Kafka 4.1 on also ` + "`io.tidemark.kafka.TidemarkMonitorableRemoteStorageManager`" + `, whose metrics are among the broker's own too (KIP-877). Kafka 4.0 does not start with that one |
 | ` + "`remote.log.metadata.manager.class.name`" + ` | ` + "`io.tidemark.kafka.TidemarkRemoteLogMetadataManager`" + `; needed for tables |
 | ` + "`remote.log.metadata.manager.listener.name`" + ` | a listener of this broker; needed by Kafka and for tables |
 | ` + "`remote.log.storage.manager.class.path`, `remote.log.metadata.manager.class.path`" + ` | leave unset: the jar lies in ` + "`libs/`" + ` |
