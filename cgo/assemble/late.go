@@ -79,6 +79,14 @@ func (l *late) ReadRange(ctx context.Context, key string, dst []byte, offset int
 	return s.ReadRange(ctx, key, dst, offset)
 }
 
+func (l *late) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error {
+	s, err := l.get()
+	if err != nil {
+		return err
+	}
+	return s.ReadScatter(ctx, key, dsts, offset, filled)
+}
+
 func (l *late) Head(ctx context.Context, key string) (objectstore.Info, error) {
 	s, err := l.get()
 	if err != nil {

@@ -94,6 +94,12 @@ func (w *watched) ReadRange(ctx context.Context, key string, dst []byte, offset 
 	return err
 }
 
+func (w *watched) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error {
+	err := w.Store.ReadScatter(ctx, key, dsts, offset, filled)
+	w.note(err)
+	return err
+}
+
 func (w *watched) Head(ctx context.Context, key string) (objectstore.Info, error) {
 	info, err := w.Store.Head(ctx, key)
 	w.note(err)

@@ -94,3 +94,11 @@ func ShortRange(key string, offset int64, length int, size int64) error {
 func TooLarge(key string, size, limit int64) error {
 	return status.Errorf(status.Invalid, "object %s has %d bytes, more than the %d that may be read at once", key, size, limit)
 }
+
+// Length is the number of bytes of all buffers together.
+func Length(dsts [][]byte) (n int64) {
+	for _, d := range dsts {
+		n += int64(len(d))
+	}
+	return n
+}

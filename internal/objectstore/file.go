@@ -187,6 +187,29 @@ func (s *File) ReadRange(ctx context.Context, key string, dst []byte, offset int
 	return readFull(ctx, f, key, dst, offset, info.Size)
 }
 
+// ReadScatter fills one buffer after the other.
+func (s *File) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error {
+	if err := CheckRange(key, offset); err != nil {
+		return err
+	}
+	f, info, err := s.open(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if n := Length(dsts); offset+n > info.Size {
+		return ShortRange(key, offset, int(n), info.Size)
+	}
+	for i, dst := range dsts {
+		if err := readFull(ctx, f, key, dst, offset, info.Size); err != nil {
+			return err
+		}
+		offset += int64(len(dst))
+		filled(i)
+	}
+	return nil
+}
+
 // Head returns the description of an object.
 func (s *File) Head(ctx context.Context, key string) (Info, error) {
 	if err := CheckKey(key); err != nil {

@@ -79,6 +79,12 @@ func (i *instrumented) ReadRange(ctx context.Context, key string, dst []byte, of
 	return err
 }
 
+// ReadScatter counts the call and the bytes of the filled buffers.
+func (i *instrumented) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(n int)) (err error) {
+	defer i.observe(opRange, time.Now(), &err)
+	return i.Store.ReadScatter(ctx, key, dsts, offset, func(n int) { i.read.Add(int64(len(dsts[n]))); filled(n) })
+}
+
 // Head counts the call.
 func (i *instrumented) Head(ctx context.Context, key string) (info Info, err error) {
 	defer i.observe(opHead, time.Now(), &err)

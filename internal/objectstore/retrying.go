@@ -60,6 +60,20 @@ func (r *retrying) ReadRange(ctx context.Context, key string, dst []byte, offset
 	})
 }
 
+// ReadScatter is retried from the first buffer on that was not filled. Progress gives an attempt its full number of retries again.
+func (r *retrying) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error {
+	for done := 0; ; {
+		before := done
+		err := r.do(ctx, Length(dsts[done:]), func(ctx context.Context) error {
+			first := done
+			return r.Store.ReadScatter(ctx, key, dsts[first:], offset+Length(dsts[:first]), func(i int) { done = first + i + 1; filled(first + i) })
+		})
+		if err == nil || done == before || ctx.Err() != nil || !status.Of(err).Retryable() {
+			return err
+		}
+	}
+}
+
 // Head is retried.
 func (r *retrying) Head(ctx context.Context, key string) (info Info, err error) {
 	err = r.do(ctx, 0, func(ctx context.Context) (err error) {

@@ -1,8 +1,10 @@
 package objectstore_test
 
 import (
+	"bytes"
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,6 +81,32 @@ func TestRetryingGivesUpAStalledAttempt(t *testing.T) {
 		}
 		if took := time.Since(start); took < 21*time.Second || took > 22*time.Second {
 			t.Errorf("took %v: one attempt may last the floor of 20 s and a second for its bytes", took)
+		}
+	})
+}
+
+// A scattered read goes on where it broke off, and reports no buffer twice.
+func TestRetryingScatterResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := storetest.NewMemory()
+		if _, err := mem.Put(t.Context(), "a", strings.NewReader("0123456789abcdef"), objectstore.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		faulty := storetest.Faulty(mem, storetest.Fault{Op: storetest.Range, Times: 3, Effect: storetest.Break})
+		store := objectstore.Retrying(faulty, budget.Retry{Attempts: 2, Base: time.Second, Max: time.Second})
+		dsts := make([][]byte, 8)
+		for i := range dsts {
+			dsts[i] = make([]byte, 2)
+		}
+		var order []int
+		if err := store.ReadScatter(t.Context(), "a", dsts, 0, func(i int) { order = append(order, i) }); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 6, 7}) || string(bytes.Join(dsts, nil)) != "0123456789abcdef" {
+			t.Errorf("filled %v: %q", order, dsts)
+		}
+		if n := faulty.Count(storetest.Range); n != 4 {
+			t.Errorf("%d requests; three break, two attempts are allowed without progress", n)
 		}
 	})
 }

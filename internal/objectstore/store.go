@@ -34,6 +34,10 @@ type Reader interface {
 	// ReadRange fills dst with the bytes from offset on. Fewer bytes in the object are Corrupt and name the key, the range
 	// and the object's size. A short dst is not an error of the store.
 	ReadRange(ctx context.Context, key string, dst []byte, offset int64) error
+	// ReadScatter reads consecutive bytes from offset on into the buffers of dsts, one after the other, with one request where the
+	// store can, and calls filled with the index of each buffer once it is full, in order, while the rest is still on its
+	// way. After an error the buffers that were reported stay as they are. Errors as those of ReadRange.
+	ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error
 	// Head returns the description of an object, NotFound if there is none.
 	Head(ctx context.Context, key string) (Info, error)
 	// List returns up to max objects whose keys start with prefix and are greater than after, in key order, and whether

@@ -35,64 +35,109 @@ func (s *Store) Get(ctx context.Context, key string, limit int64) ([]byte, objec
 		return nil, info, objectstore.TooLarge(key, info.Size, limit)
 	}
 	data := make([]byte, info.Size)
-	if err := s.fill(ctx, out.Body, data, call{verb: "get", key: key}, 0); err != nil {
+	c := call{verb: "get", key: key}
+	if err := s.fill(ctx, out.Body, data, c, 0); err != nil {
+		return nil, info, err
+	}
+	if err := drained(out.Body, c, info.Size); err != nil {
 		return nil, info, err
 	}
 	return data, info, nil
 }
 
-// ReadRange fills dst from offset on. The reply must say that it is the range that was asked for, and have its length: some
-// servers and proxies answer with the whole object or with what they have.
+// ReadRange fills dst from offset on.
 func (s *Store) ReadRange(ctx context.Context, key string, dst []byte, offset int64) error {
+	return s.ReadScatter(ctx, key, [][]byte{dst}, offset, func(int) {})
+}
+
+// ReadScatter fills one buffer after the other from the body of one reply.
+func (s *Store) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error {
 	if err := objectstore.CheckRange(key, offset); err != nil {
 		return err
 	}
 	if err := s.enter(ctx, "read", key); err != nil {
 		return err
 	}
-	if len(dst) == 0 {
+	length := objectstore.Length(dsts)
+	if length == 0 {
 		info, err := s.Head(ctx, key)
 		if err == nil && offset > info.Size {
 			err = objectstore.ShortRange(key, offset, 0, info.Size)
 		}
+		for i := range dsts {
+			if err == nil {
+				filled(i)
+			}
+		}
 		return err
 	}
-	c := call{verb: fmt.Sprintf("read bytes %d to %d of", offset, offset+int64(len(dst))), key: key}
-	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(key),
-		Range: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+int64(len(dst))-1))})
-	if size, beyond := s.beyond(ctx, err, key); beyond {
-		return objectstore.ShortRange(key, offset, len(dst), size)
-	}
+	c := call{verb: fmt.Sprintf("read bytes %d to %d of", offset, offset+length), key: key}
+	body, err := s.openRange(ctx, c, offset, length)
 	if err != nil {
-		return s.failed(ctx, err, c)
+		return err
 	}
-	defer out.Body.Close()
-	first, last, size, ok := parseContentRange(aws.ToString(out.ContentRange))
-	switch {
-	case !ok && out.ContentRange == nil && offset == 0 && aws.ToInt64(out.ContentLength) == int64(len(dst)):
-		// The whole object is what was asked for.
-	case !ok:
-		return status.Errorf(status.Unsupported, "%s %s: %s answered without the range (Content-Range %q): it, or a proxy before it, ignores ranged reads",
-			c.verb, key, s.config.where(), aws.ToString(out.ContentRange))
-	case first == offset && last < offset+int64(len(dst))-1 && last == size-1:
-		return objectstore.ShortRange(key, offset, len(dst), size)
-	case first != offset || last != offset+int64(len(dst))-1:
-		return status.Errorf(status.Corrupt, "%s %s: %s answered with bytes %d to %d", c.verb, key, s.config.where(), first, last+1)
+	defer body.Close()
+	for i, dst := range dsts {
+		if err := s.fill(ctx, body, dst, c, offset); err != nil {
+			return err
+		}
+		offset += int64(len(dst))
+		if i == len(dsts)-1 {
+			if err := drained(body, c, offset); err != nil {
+				return err
+			}
+		}
+		filled(i)
 	}
-	return s.fill(ctx, out.Body, dst, c, offset)
+	return nil
 }
 
-// fill reads exactly dst and makes sure that the body ends there, which also returns the connection to the pool.
+// openRange asks for a range. The reply must say that it is that range: some servers and proxies answer with the whole object or
+// with what they have.
+func (s *Store) openRange(ctx context.Context, c call, offset, length int64) (io.ReadCloser, error) {
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(c.key),
+		Range: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))})
+	if size, beyond := s.beyond(ctx, err, c.key); beyond {
+		return nil, objectstore.ShortRange(c.key, offset, int(length), size)
+	}
+	if err != nil {
+		return nil, s.failed(ctx, err, c)
+	}
+	first, last, size, ok := parseContentRange(aws.ToString(out.ContentRange))
+	switch {
+	case !ok && out.ContentRange == nil && offset == 0 && aws.ToInt64(out.ContentLength) == length:
+		// The whole object is what was asked for.
+	case !ok:
+		err = status.Errorf(status.Unsupported, "%s %s: %s answered without the range (Content-Range %q): it, or a proxy before it, ignores ranged reads",
+			c.verb, c.key, s.config.where(), aws.ToString(out.ContentRange))
+	case first == offset && last < offset+length-1 && last == size-1:
+		err = objectstore.ShortRange(c.key, offset, int(length), size)
+	case first != offset || last != offset+length-1:
+		err = status.Errorf(status.Corrupt, "%s %s: %s answered with bytes %d to %d", c.verb, c.key, s.config.where(), first, last+1)
+	}
+	if err != nil {
+		_ = out.Body.Close()
+		return nil, err
+	}
+	return out.Body, nil
+}
+
+// fill reads exactly dst.
 func (s *Store) fill(ctx context.Context, body io.Reader, dst []byte, c call, offset int64) error {
 	n, err := io.ReadFull(body, dst)
-	if err != nil && !(err == io.EOF && len(dst) == 0) {
-		if ctx.Err() != nil {
-			return status.Wrapf(ctx.Err(), "%s %s at byte %d", c.verb, c.key, offset+int64(n))
-		}
-		return status.Errorf(status.Transient, "%s %s: the reply broke off at byte %d: %w", c.verb, c.key, offset+int64(n), err)
+	if err == nil || err == io.EOF && len(dst) == 0 {
+		return nil
 	}
+	if ctx.Err() != nil {
+		return status.Wrapf(ctx.Err(), "%s %s at byte %d", c.verb, c.key, offset+int64(n))
+	}
+	return status.Errorf(status.Transient, "%s %s: the reply broke off at byte %d: %w", c.verb, c.key, offset+int64(n), err)
+}
+
+// drained makes sure that a body ends here, which also returns the connection to the pool.
+func drained(body io.Reader, c call, offset int64) error {
 	if extra, err := body.Read(make([]byte, 1)); extra > 0 || err != nil && err != io.EOF {
-		return status.Errorf(status.Corrupt, "%s %s: the reply goes on after byte %d (%v)", c.verb, c.key, offset+int64(n), err)
+		return status.Errorf(status.Corrupt, "%s %s: the reply goes on after byte %d (%v)", c.verb, c.key, offset, err)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func Acceptance(t *testing.T, open func(t *testing.T) objectstore.Store, caps Ca
 		name string
 		run  func(*suite)
 	}{
-		{"whole", whole}, {"ranges", ranges}, {"absent", absent}, {"keys", keys}, {"addresses", addresses},
+		{"whole", whole}, {"ranges", ranges}, {"scattered", scattered}, {"absent", absent}, {"keys", keys}, {"addresses", addresses},
 		{"list", list}, {"paging", paging}, {"delete", remove}, {"nesting", nesting}, {"source", source},
 		{"create", create}, {"swap", swap}, {"creators", creators}, {"swappers", swappers}, {"overwrite", overwrite},
 		{"large", large}, {"cancelled", cancelled},

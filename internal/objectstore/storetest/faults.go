@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,8 @@ const (
 	Short
 	// Flip changes one bit in the middle of what is read.
 	Flip
+	// Break fills the first half of the buffers of a scattered read and fails; it makes every other call fail.
+	Break
 	// Stall waits until the context ends and returns its error, without asking the store.
 	Stall
 	// Pass does nothing beyond the fault's Run.
@@ -141,29 +144,38 @@ func (f *Faults) strike(op Op, key string) *Fault {
 // around runs a call under the script.
 func (f *Faults) around(ctx context.Context, op Op, key string, call func() error) (*Fault, error) {
 	hit := f.strike(op, key)
-	if hit == nil {
-		return nil, call()
+	return hit, f.apply(ctx, hit, op, key, call)
+}
+
+// class is that of the error a fault makes.
+func (f *Fault) class(op Op) status.Class {
+	switch {
+	case f.Class != status.OK:
+		return f.Class
+	case f.Effect == LostReply && op == Put:
+		return status.Unknown
 	}
-	class := hit.Class
-	if class == status.OK {
-		class = status.Transient
-		if hit.Effect == LostReply && op == Put {
-			class = status.Unknown
-		}
+	return status.Transient
+}
+
+// apply runs a call under a fault, if there is one; Short and Flip are left to the caller.
+func (f *Faults) apply(ctx context.Context, hit *Fault, op Op, key string, call func() error) error {
+	if hit == nil {
+		return call()
 	}
 	switch hit.Effect {
-	case Fail:
-		return hit, status.Errorf(class, "%s %s: scripted failure", op, key)
+	case Fail, Break:
+		return status.Errorf(hit.class(op), "%s %s: scripted failure", op, key)
 	case LostReply:
 		if err := call(); err != nil {
-			return hit, err
+			return err
 		}
-		return hit, status.Errorf(class, "%s %s: scripted loss of the reply", op, key)
+		return status.Errorf(hit.class(op), "%s %s: scripted loss of the reply", op, key)
 	case Stall:
 		<-ctx.Done()
-		return hit, status.Wrapf(ctx.Err(), "%s %s: scripted stall", op, key)
+		return status.Wrapf(ctx.Err(), "%s %s: scripted stall", op, key)
 	}
-	return hit, call()
+	return call()
 }
 
 // Get is scripted.
@@ -199,6 +211,26 @@ func (f *Faults) ReadRange(ctx context.Context, key string, dst []byte, offset i
 		dst[len(dst)/2] ^= 1
 	}
 	return nil
+}
+
+// ReadScatter is scripted, as a range. Short and Break fill the first half of the buffers, Flip changes the buffer in the middle.
+func (f *Faults) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error {
+	hit := f.strike(Range, key)
+	middle := len(dsts) / 2
+	if hit != nil && (hit.Effect == Short || hit.Effect == Break) {
+		if err := f.Store.ReadScatter(ctx, key, dsts[:middle], offset, filled); err != nil || hit.Effect == Break {
+			return errors.Join(err, status.Errorf(hit.class(Range), "range %s: scripted break", key))
+		}
+		return objectstore.ShortRange(key, offset, int(objectstore.Length(dsts)), offset+objectstore.Length(dsts[:middle]))
+	}
+	return f.apply(ctx, hit, Range, key, func() error {
+		return f.Store.ReadScatter(ctx, key, dsts, offset, func(i int) {
+			if hit != nil && hit.Effect == Flip && i == middle && len(dsts[i]) > 0 {
+				dsts[i][len(dsts[i])/2] ^= 1
+			}
+			filled(i)
+		})
+	})
 }
 
 // Head is scripted.

@@ -106,6 +106,25 @@ func (m *Memory) ReadRange(ctx context.Context, key string, dst []byte, offset i
 	return nil
 }
 
+// ReadScatter fills one buffer after the other.
+func (m *Memory) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error {
+	if err := objectstore.CheckRange(key, offset); err != nil {
+		return err
+	}
+	o, err := m.find(ctx, key)
+	if err != nil {
+		return err
+	}
+	if n := objectstore.Length(dsts); offset+n > o.info.Size {
+		return objectstore.ShortRange(key, offset, int(n), o.info.Size)
+	}
+	for i, dst := range dsts {
+		offset += int64(copy(dst, o.data[offset:]))
+		filled(i)
+	}
+	return nil
+}
+
 // Head returns the description of an object.
 func (m *Memory) Head(ctx context.Context, key string) (objectstore.Info, error) {
 	o, err := m.find(ctx, key)

@@ -68,6 +68,25 @@ func ranges(s *suite) {
 	s.want("range of an empty object", s.store.ReadRange(s.ctx, s.prefix+"empty", make([]byte, 1), 0), status.Corrupt)
 }
 
+func scattered(s *suite) {
+	s.mustPut("a", "0123456789")
+	dsts := [][]byte{make([]byte, 3), {}, make([]byte, 4)}
+	var order []int
+	if err := s.store.ReadScatter(s.ctx, s.prefix+"a", dsts, 2, func(i int) { order = append(order, i) }); err != nil {
+		s.Errorf("scattered read: %v", err)
+	}
+	if !slices.Equal(order, []int{0, 1, 2}) || string(dsts[0]) != "234" || string(dsts[2]) != "5678" {
+		s.Errorf("filled %v: %q", order, dsts)
+	}
+	none := func(i int) { s.Errorf("buffer %d is filled by a read that fails", i) }
+	s.want("scattered read over the end", s.store.ReadScatter(s.ctx, s.prefix+"a", dsts, 4, none), status.Corrupt)
+	s.want("scattered read of nothing there", s.store.ReadScatter(s.ctx, s.prefix+"none", dsts, 0, none), status.NotFound)
+	s.want("scattered read at a negative offset", s.store.ReadScatter(s.ctx, s.prefix+"a", dsts, -1, none), status.Invalid)
+	if err := s.store.ReadScatter(s.ctx, s.prefix+"a", nil, 10, none); err != nil {
+		s.Errorf("scattered read into nothing: %v", err)
+	}
+}
+
 func absent(s *suite) {
 	s.mustPut("dir/a", "x")
 	for _, key := range []string{"none", "dir", "dir/a/b", "none/at/all"} {
