@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/bench/broker"
 	"tidemark/bench/measure"
 	"tidemark/bench/report"
 	"tidemark/integration/cluster"
@@ -19,7 +20,7 @@ import (
 // write writes report.md and report.csv.
 func (r *run) write(rows []report.Row) error {
 	page := report.Page{
-		Title: "Benchmark: " + r.ours() + " beside a vanilla broker", Label: r.label(), Ours: r.ours(), Peer: "vanilla", Rows: rows,
+		Title: "Benchmark: " + r.ours() + " beside a vanilla broker", Label: r.label(), Ours: r.ours(), Rows: rows,
 		Summary: fmt.Sprintf("%s, %d rounds, each with a fresh broker of both sides, interleaved A B A B in one run. Every record consumed back "+
 			"was compared with what was produced before a number was kept. There are no targets yet.",
 			r.started.UTC().Format("2006-01-02 15:04 UTC"), r.rounds),
@@ -60,13 +61,13 @@ func (r *run) method() string {
 	lines := []string{
 		"Both sides run the same Kafka, JVM flags and properties; ours has the jar in `libs/`, both plugin classes, the file store on the same disk, tiered topics and no table.",
 		fmt.Sprintf("The client is franz-go in the benchmark's own process, on the same cores; its CPU time is measured apart. Codec %s, acks=all, idempotent; linger %s at full speed and %s at the fixed rate; fetches of up to %d MiB, %d KiB per partition.",
-			r.codec, bulkLinger, steadyLinger, fetchBytes>>20, r.perPartition>>10),
+			r.codec, broker.BulkLinger, broker.SteadyLinger, broker.FetchBytes>>20, r.perPartition>>10),
 		fmt.Sprintf("Full speed: %d records, %.1f MB, over %d partitions (%s), replication 1, `segment.bytes` %d MiB.",
 			r.sets.bulk.Records(), float64(r.sets.bulk.Bytes())/1e6, r.sets.bulk.Partitions(), strings.Join(kinds, ", "), r.segment>>20),
 		fmt.Sprintf("Fixed rate: %d records per second for %d s after %d s that do not count, open loop, %d partitions, `segment.bytes` %d MiB so that segments close and are copied meanwhile; latency from the time a record was due to its acknowledgement.",
 			r.rate, r.seconds, steadySkip, steadyPartitions, r.segment>>22),
 		fmt.Sprintf("Warm-up in every fresh broker, not counted: %d MiB produced, read hot, and read cold (ours from the store).", r.warm>>20),
-		"broker.cpu of produce.rate runs from the first record until every closed segment is in the store, and at least " + settle.String() + " after the last acknowledgement on both sides.",
+		"broker.cpu of produce.rate runs from the first record until every closed segment is in the store, and at least " + broker.Settle.String() + " after the last acknowledgement on both sides.",
 		"consume.hot reads the local log on both sides right after producing, in the page cache.",
 		"consume.cold, ours: local retention has removed every local segment, all records come from the store. Vanilla: from its local log. On both sides the data was written back and dropped from the page cache (fadvise) before, the broker's process was not restarted; the plugin's memory cache had not seen these segments.",
 		"restart happens last: ours has nothing of the bulk topic on the local disk, vanilla all of it.",
@@ -161,7 +162,7 @@ func (r *run) configuration() string {
 			name = "Tidemark"
 		}
 		var settings []string
-		for k, v := range topicConfigs(tiered, r.segment) {
+		for k, v := range broker.TopicConfigs(tiered, r.segment) {
 			settings = append(settings, k+"="+*v)
 		}
 		fmt.Fprintf(&b, "- topic, %s: `%s`\n", name, strings.Join(sorted(settings), "` `"))

@@ -63,11 +63,11 @@ func (r *run) live(ctx context.Context, l *life) {
 	failed, began := true, time.Now()
 	var took []string
 	defer func() {
-		l.stop(failed)
+		l.Stop(failed)
 		fmt.Printf("  round %d/%d %-14s took %.0f s: %s\n", l.round, r.rounds, l.name(), time.Since(began).Seconds(), strings.Join(took, ", "))
 	}()
 	limited, cancel := context.WithTimeout(ctx, 3*time.Minute)
-	err := l.start(limited, r.dir)
+	err := l.start(limited, r.dir, 1)
 	cancel()
 	if err != nil {
 		r.fail(l, steps, err)
@@ -116,8 +116,8 @@ func (r *run) take(l *life, s step, v values) {
 func (r *run) fail(l *life, failed []step, err error) {
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	fmt.Printf("  round %d/%d %-14s failed: %v\n", l.round, r.rounds, l.name(), err)
-	if l.cluster != nil {
-		fmt.Printf("  its log is kept: %s\n", l.cluster.Nodes[0].LogFile())
+	if l.Broker != nil && l.Cluster != nil {
+		fmt.Printf("  its log is kept: %s\n", l.Cluster.Nodes[0].LogFile())
 	}
 	for _, s := range failed {
 		for _, row := range s.rows {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/bench/broker"
 	"tidemark/bench/measure"
 	"tidemark/bench/workload"
 )
@@ -24,7 +25,6 @@ type sets struct{ warm, bulk, steady *workload.Set }
 const (
 	steadyPartitions = 3 // one of each kind of data
 	steadySkip       = 2 // seconds whose latencies are not counted
-	settle           = 2 * time.Second
 )
 
 func newSets(o options) (s sets, err error) {
@@ -61,26 +61,15 @@ var steps = []step{
 	{"restart", []string{"restart"}, false, 3 * time.Minute, (*life).restart},
 }
 
-// clock is a reading of both processes.
-type clock struct {
-	at             time.Time
-	broker, client time.Duration
-}
-
-func (l *life) clock() (clock, error) {
-	c, err := measure.CPUOf(l.node.PID())
-	return clock{at: time.Now(), broker: c.Total(), client: measure.OwnCPU()}, err
-}
-
 // cost adds the costs of a row between two readings: bytes of keys and values, in GB of 10^9.
-func cost(v values, row string, from, to clock, bytes int64) {
+func cost(v values, row string, from, to broker.Clock, bytes int64) {
 	gb := float64(bytes) / 1e9
-	v.set(row, "broker.cpu", (to.broker-from.broker).Seconds()/gb)
-	v.set(row, "client.cpu", (to.client-from.client).Seconds()/gb)
+	v.set(row, "broker.cpu", (to.Broker-from.Broker).Seconds()/gb)
+	v.set(row, "client.cpu", (to.Client-from.Client).Seconds()/gb)
 }
 
-func rate(bytes int64, from, to clock) float64 {
-	return float64(bytes) / 1e6 / to.at.Sub(from.at).Seconds()
+func rate(bytes int64, from, to broker.Clock) float64 {
+	return float64(bytes) / 1e6 / to.At.Sub(from.At).Seconds()
 }
 
 // warmUp takes every path once, so that the JIT compiler has seen it: produce, copy, read locally, read what cold reads.
@@ -88,74 +77,24 @@ func (l *life) warmUp(ctx context.Context, s sets) (values, error) {
 	if _, err := l.produce(ctx, warmTopic, s.warm, l.segment/4); err != nil {
 		return nil, err
 	}
-	if _, err := l.consume(ctx, warmTopic, s.warm); err != nil {
+	if _, err := l.Consume(ctx, warmTopic, s.warm); err != nil {
 		return nil, err
 	}
 	if l.tiered {
-		if err := l.empty(ctx, warmTopic); err != nil {
+		if err := l.Empty(ctx, warmTopic); err != nil {
 			return nil, err
 		}
 	}
-	_, err := l.consume(ctx, warmTopic, s.warm)
+	_, err := l.Consume(ctx, warmTopic, s.warm)
 	return nil, err
 }
 
-// span is what lies between two readings.
-type span struct{ from, acked, settled clock }
-
-// produce creates a topic and fills it. settled is when its closed segments are in the store as well, and not before both sides have waited
-// the same short while.
-func (l *life) produce(ctx context.Context, topic string, set *workload.Set, segment int64) (s span, err error) {
-	if err := l.topic(ctx, topic, set.Partitions(), segment); err != nil {
-		return s, err
+// produce creates a topic and fills it, until its closed segments are in the store.
+func (l *life) produce(ctx context.Context, topic string, set *workload.Set, segment int64) (broker.Span, error) {
+	if err := l.Topic(ctx, topic, set.Partitions(), segment, true); err != nil {
+		return broker.Span{}, err
 	}
-	cl, err := open(ctx, l.cluster.Bootstrap(), kgo.ProducerBatchCompression(codecs[l.codec]), kgo.ProducerLinger(bulkLinger),
-		kgo.MaxBufferedBytes(bufferedBytes), kgo.MaxBufferedRecords(1<<20))
-	if err != nil {
-		return s, err
-	}
-	defer cl.Close()
-	if s.from, err = l.clock(); err != nil {
-		return s, err
-	}
-	if err := produceAll(ctx, cl, topic, set); err != nil {
-		return s, err
-	}
-	if s.acked, err = l.clock(); err != nil {
-		return s, err
-	}
-	if l.tiered {
-		if err := l.awaitTiered(ctx, topic); err != nil {
-			return s, err
-		}
-	}
-	s.settled, err = l.clock()
-	if wait := settle - s.settled.at.Sub(s.acked.at); err == nil && wait > 0 {
-		time.Sleep(wait)
-		at := s.settled.at
-		s.settled, err = l.clock()
-		s.settled.at = at // the work was done by then, only CPU time is counted for longer
-	}
-	return s, err
-}
-
-// consume reads a topic back and compares it.
-func (l *life) consume(ctx context.Context, topic string, set *workload.Set) (s span, err error) {
-	cl, err := consumer(ctx, l.cluster.Bootstrap(), topic, set.Partitions(), l.perPartition)
-	if err != nil {
-		return s, err
-	}
-	defer cl.Close()
-	if s.from, err = l.clock(); err != nil {
-		return s, err
-	}
-	if err := consumeAll(ctx, cl, set); err != nil {
-		return s, err
-	}
-	if s.acked, err = l.clock(); err != nil {
-		return s, err
-	}
-	return s, l.ends(ctx, topic, set)
+	return l.Produce(ctx, topic, set, true)
 }
 
 // bulk produces at full speed and reads back what is still on the broker's disk and in the page cache.
@@ -165,40 +104,40 @@ func (l *life) bulk(ctx context.Context, s sets) (values, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.set("produce.rate", "rate", rate(s.bulk.Bytes(), p.from, p.acked))
-	cost(v, "produce.rate", p.from, p.settled, s.bulk.Bytes())
+	v.set("produce.rate", "rate", rate(s.bulk.Bytes(), p.From, p.Acked))
+	cost(v, "produce.rate", p.From, p.Settled, s.bulk.Bytes())
 	if l.tiered {
-		v.set("produce.rate", "copy.lag", p.settled.at.Sub(p.acked.at).Seconds())
+		v.set("produce.rate", "copy.lag", p.Settled.At.Sub(p.Acked.At).Seconds())
 	}
-	c, err := l.consume(ctx, bulkTopic, s.bulk)
+	c, err := l.Consume(ctx, bulkTopic, s.bulk)
 	if err != nil {
 		return nil, err
 	}
-	v.set("consume.hot", "rate", rate(s.bulk.Bytes(), c.from, c.acked))
-	cost(v, "consume.hot", c.from, c.acked, s.bulk.Bytes())
+	v.set("consume.hot", "rate", rate(s.bulk.Bytes(), c.From, c.Acked))
+	cost(v, "consume.hot", c.From, c.Acked, s.bulk.Bytes())
 	return v, nil
 }
 
 // steady produces at a fixed rate, open loop, while segments close and are copied.
 func (l *life) steady(ctx context.Context, s sets) (values, error) {
-	if err := l.topic(ctx, steadyTopic, s.steady.Partitions(), l.segment/4); err != nil {
+	if err := l.Topic(ctx, steadyTopic, s.steady.Partitions(), l.segment/4, true); err != nil {
 		return nil, err
 	}
-	cl, err := open(ctx, l.cluster.Bootstrap(), kgo.ProducerBatchCompression(codecs[l.codec]), kgo.ProducerLinger(steadyLinger),
+	cl, err := broker.Open(ctx, l.Cluster.Bootstrap(), kgo.ProducerBatchCompression(codecs[l.codec]), kgo.ProducerLinger(broker.SteadyLinger),
 		kgo.MaxBufferedRecords(1<<20))
 	if err != nil {
 		return nil, err
 	}
 	defer cl.Close()
-	from, err := l.clock()
+	from, err := l.Clock()
 	if err != nil {
 		return nil, err
 	}
-	summary, err := produceSteadily(ctx, cl, steadyTopic, s.steady, l.rate, l.rate*steadySkip)
+	summary, err := broker.ProduceSteadily(ctx, cl, steadyTopic, s.steady, l.rate, l.rate*steadySkip)
 	if err != nil {
 		return nil, err
 	}
-	to, err := l.clock()
+	to, err := l.Clock()
 	if err != nil {
 		return nil, err
 	}
@@ -207,18 +146,18 @@ func (l *life) steady(ctx context.Context, s sets) (values, error) {
 		v.set("produce.p99", name, float64(d)/float64(time.Millisecond))
 	}
 	cost(v, "produce.p99", from, to, s.steady.Bytes())
-	_, err = l.consume(ctx, steadyTopic, s.steady)
+	_, err = l.Consume(ctx, steadyTopic, s.steady)
 	return v, err
 }
 
 // cold reads the bulk topic from where it lies when it is old: the store on our side, the local disk on the other, both out of the page cache.
 func (l *life) cold(ctx context.Context, s sets) (values, error) {
 	if l.tiered {
-		if err := l.empty(ctx, bulkTopic); err != nil {
+		if err := l.Empty(ctx, bulkTopic); err != nil {
 			return nil, err
 		}
 	}
-	dropped, err := l.dropCache(bulkTopic)
+	dropped, err := l.DropCache(bulkTopic)
 	if err != nil {
 		return nil, err
 	}
@@ -230,19 +169,19 @@ func (l *life) cold(ctx context.Context, s sets) (values, error) {
 		left = "this kernel does not say how much stayed cached"
 	}
 	l.notes.cold = fmt.Sprintf("%d files, %.1f MB dropped from the page cache, %s", dropped.Files, float64(dropped.Bytes)/1e6, left)
-	c, err := l.consume(ctx, bulkTopic, s.bulk)
+	c, err := l.Consume(ctx, bulkTopic, s.bulk)
 	if err != nil {
 		return nil, err
 	}
 	v := values{}
-	v.set("consume.cold", "rate", rate(s.bulk.Bytes(), c.from, c.acked))
-	cost(v, "consume.cold", c.from, c.acked, s.bulk.Bytes())
+	v.set("consume.cold", "rate", rate(s.bulk.Bytes(), c.From, c.Acked))
+	cost(v, "consume.cold", c.From, c.Acked, s.bulk.Bytes())
 	return v, nil
 }
 
 // memory reads what the load has left resident.
 func (l *life) memory(context.Context, sets) (values, error) {
-	m, err := measure.MemoryOf(l.node.PID())
+	m, err := measure.MemoryOf(l.Node.PID())
 	v := values{}
 	v.set("rss", "after.load", float64(m.RSS)/(1<<20))
 	v.set("rss", "peak", float64(m.Peak)/(1<<20))
@@ -251,17 +190,17 @@ func (l *life) memory(context.Context, sets) (values, error) {
 
 // restart stops the broker cleanly, starts it and reads a record again.
 func (l *life) restart(ctx context.Context, s sets) (values, error) {
-	l.disconnect()
+	l.Disconnect()
 	from := time.Now()
-	if !l.node.Stop(2 * time.Minute) {
-		return nil, fmt.Errorf("the broker did not end within two minutes of SIGTERM:\n%s", l.node.LogTail(20))
+	if !l.Node.Stop(2 * time.Minute) {
+		return nil, fmt.Errorf("the broker did not end within two minutes of SIGTERM:\n%s", l.Node.LogTail(20))
 	}
 	stopped := time.Now()
-	if err := l.node.Start(ctx); err != nil {
+	if err := l.Node.Start(ctx); err != nil {
 		return nil, err
 	}
 	started := time.Now()
-	cpu, err := measure.CPUOf(l.node.PID())
+	cpu, err := measure.CPUOf(l.Node.PID())
 	if err != nil {
 		return nil, err
 	}
@@ -274,15 +213,15 @@ func (l *life) restart(ctx context.Context, s sets) (values, error) {
 	v.set("restart", "start", started.Sub(stopped).Seconds())
 	v.set("restart", "start.cpu", cpu.Total().Seconds())
 	v.set("restart", "first.record", time.Since(from).Seconds())
-	if err := l.connect(ctx); err != nil {
+	if err := l.Connect(ctx); err != nil {
 		return nil, err
 	}
-	return v, l.ends(ctx, bulkTopic, s.bulk)
+	return v, l.Ends(ctx, bulkTopic, s.bulk)
 }
 
 // firstRecord reads until the record at offset 0 of partition 0 has come.
 func (l *life) firstRecord(ctx context.Context, set *workload.Set) error {
-	cl, err := consumer(ctx, l.cluster.Bootstrap(), bulkTopic, 1, l.perPartition)
+	cl, err := broker.Consumer(ctx, l.Cluster.Bootstrap(), bulkTopic, 1, l.PerPartition)
 	if err != nil {
 		return err
 	}

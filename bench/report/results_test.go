@@ -111,3 +111,58 @@ func TestSpreadHoldsItsMedian(t *testing.T) {
 		}
 	})
 }
+
+func TestTargets(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		better Better
+		target *Target
+		ours   []float64
+		theirs []float64
+		want   Met
+	}{
+		{"below a limit", Lower, Value(4), []float64{3, 3.5, 3.9}, nil, Yes},
+		{"above it", Lower, Value(4), []float64{5, 6, 7}, nil, No},
+		{"around it", Lower, Value(4), []float64{3, 3.5, 4.1}, nil, Inconclusive},
+		{"one round", Lower, Value(4), []float64{3}, nil, Yes},
+		{"ratio reached", Higher, Ratio(0.7), []float64{80, 90}, []float64{100, 100}, Yes},
+		{"ratio missed", Higher, Ratio(0.7), []float64{50, 60}, []float64{100, 100}, No},
+		{"ratio around it", Higher, Ratio(0.7), []float64{60, 90}, []float64{100, 100}, Inconclusive},
+		{"no peer", Higher, Ratio(0.7), []float64{60, 90}, nil, NoTarget},
+		{"no target", Higher, nil, []float64{60, 90}, nil, NoTarget},
+	} {
+		r := New("vanilla", []Metric{{Row: "r", Name: "m", Better: c.better, Target: c.target}})
+		for i, v := range c.ours {
+			r.Add("r", "m", Ours, i, v)
+		}
+		for i, v := range c.theirs {
+			r.Add("r", "m", Peer, i, v)
+		}
+		if got := r.Rows()[0].Met(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPeersAreComparedApart(t *testing.T) {
+	r := New("vanilla", []Metric{
+		{Row: "fetch", Name: "rate.s3", Better: Higher, PeerMetric: "rate.disk"},
+		{Row: "fetch", Name: "rate.s3", Better: Higher, Peer: "foreign"},
+		{Row: "fetch", Name: "rate.s3", Better: Higher, Peer: "local"},
+	})
+	r.Add("fetch", "rate.s3", Ours, 1, 50)
+	r.Add("fetch", "rate.disk", Peer, 1, 100)
+	r.Add("fetch", "rate.s3", "foreign", 1, 25)
+	r.Lose("fetch", "local", "it does not start")
+	rows := r.Rows()
+	if rows[0].Ratio.Median != 0.5 || rows[1].Ratio.Median != 2 || rows[0].PeerName != "vanilla" {
+		t.Errorf("%+v", rows[:2])
+	}
+	if rows[2].Verdict() != NoPeer || rows[2].PeerFailure != "it does not start" || !r.HasLost("fetch", "local") || r.HasLost("fetch", Ours) {
+		t.Errorf("%+v", rows[2])
+	}
+	r.Lose("fetch", Ours, "a record differs")
+	if row := r.Rows()[0]; row.Failure != "a record differs" || row.OurValues.Count != 0 {
+		t.Errorf("%+v", row)
+	}
+}

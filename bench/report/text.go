@@ -16,17 +16,37 @@ func (r Row) Line() string {
 	case NoNumber:
 		return head + " no number: " + r.Failure
 	case NoPeer:
-		return fmt.Sprintf("%s %10s %-6s (ours only)", head, number(r.OurValues.Median), r.Unit)
+		beside := "(ours only)"
+		switch {
+		case r.Dated != 0:
+			beside = fmt.Sprintf("%s %s, not the same run", r.PeerName, number(r.Dated))
+		case r.PeerFailure != "":
+			beside = fmt.Sprintf("%s has no number: %s", r.PeerName, r.PeerFailure)
+		}
+		return fmt.Sprintf("%s %10s %-6s %s%s", head, number(r.OurValues.Median), r.Unit, beside, r.reached())
 	default:
-		return fmt.Sprintf("%s %10s %-6s %s %10s  ratio %s (%s to %s)  %s", head, number(r.OurValues.Median), r.Unit, r.PeerName,
-			number(r.Theirs.Median), ratio(r.Ratio.Median), ratio(r.Ratio.Min), ratio(r.Ratio.Max), r.Verdict())
+		return fmt.Sprintf("%s %10s %-6s %s %10s  ratio %s (%s to %s)  %s%s", head, number(r.OurValues.Median), r.Unit, r.PeerName,
+			number(r.Theirs.Median), ratio(r.Ratio.Median), ratio(r.Ratio.Min), ratio(r.Ratio.Max), r.Verdict(), r.reached())
 	}
+}
+
+// reached is the target and whether it is met, for the terminal.
+func (r Row) reached() string {
+	if r.Target == nil {
+		return ""
+	}
+	met := r.Met()
+	if met == NoTarget {
+		met = "not measured"
+	}
+	return fmt.Sprintf("; target %s: %s", r.target(), met)
 }
 
 // header is the first line of every report.csv.
 var header = []string{"row", "metric", "unit", "ours", "peer", "theirs", "ratio", "ratio_min", "ratio_max", "target", "met"}
 
-// CSV writes the rows for machines: medians and ratios; cells without a number are empty. No targets are set, so target and met are empty.
+// CSV writes the rows for machines: medians and ratios; cells without a number are empty.
+// A figure of a peer from another run has "(not the same run)" behind the peer's name and no ratio.
 func CSV(w io.Writer, rows []Row) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(header); err != nil {
@@ -37,11 +57,13 @@ func CSV(w io.Writer, rows []Row) error {
 		if r.OursOnly {
 			peer = ""
 		}
-		cells := []string{r.Row, r.Name, r.Unit, "", peer, "", "", "", "", "", ""}
+		cells := []string{r.Row, r.Name, r.Unit, "", peer, "", "", "", "", r.target(), string(r.Met())}
 		if r.Failure == "" {
 			cells[3] = exact(r.OurValues.Median)
 			if r.Theirs.Count > 0 {
 				cells[5] = exact(r.Theirs.Median)
+			} else if r.Dated != 0 {
+				cells[4], cells[5] = peer+" (not the same run)", exact(r.Dated)
 			}
 			if r.Ratio.Count > 0 {
 				cells[6], cells[7], cells[8] = exact(r.Ratio.Median), exact(r.Ratio.Min), exact(r.Ratio.Max)
@@ -67,7 +89,6 @@ type Page struct {
 	Label    string // "short", or what kind of run it was
 	Summary  string
 	Ours     string // name of our side
-	Peer     string
 	Rows     []Row
 	Sections []Section
 }
@@ -76,10 +97,10 @@ type Page struct {
 func (p Page) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s (*%s*)\n\n%s\n\n## Where we lose\n\n", p.Title, p.Label, p.Summary)
-	if lost := p.only(Loss); len(lost) > 0 {
+	if lost := p.lost(); len(lost) > 0 {
 		p.table(&b, lost)
 	} else {
-		b.WriteString("No row of this run is worse in every round.\n")
+		b.WriteString("No row of this run is worse in every round or misses its target.\n")
 	}
 	if failed := p.only(NoNumber); len(failed) > 0 {
 		b.WriteString("\n## Rows without a number\n\n")
@@ -89,8 +110,8 @@ func (p Page) Markdown(w io.Writer) error {
 	}
 	b.WriteString("\n## All rows\n\n")
 	p.table(&b, p.Rows)
-	fmt.Fprintf(&b, "\nRatio = %s ÷ %s of the medians; in brackets the smallest and largest ratio of a round. "+
-		"A range that straddles 1 is *no difference*.\n", p.Ours, p.Peer)
+	fmt.Fprintf(&b, "\nRatio = %s ÷ peer of the medians; in brackets the smallest and largest ratio of a round. "+
+		"A range that straddles 1 is *no difference*; one that straddles its target is *inconclusive*.\n", p.Ours)
 	b.WriteString("\n## Every round\n\n")
 	p.rounds(&b)
 	for _, s := range p.Sections {
@@ -98,6 +119,16 @@ func (p Page) Markdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// lost is what is worse than a peer or misses its target.
+func (p Page) lost() (rows []Row) {
+	for _, r := range p.Rows {
+		if r.Verdict() == Loss || r.Met() == No {
+			rows = append(rows, r)
+		}
+	}
+	return rows
 }
 
 func (p Page) only(v Verdict) (rows []Row) {
@@ -110,27 +141,42 @@ func (p Page) only(v Verdict) (rows []Row) {
 }
 
 func (p Page) table(b *strings.Builder, rows []Row) {
-	fmt.Fprintf(b, "| row | metric | unit | good is | %s | %s | ratio | verdict |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n", p.Ours, p.Peer)
+	fmt.Fprintf(b, "| row | metric | unit | good is | %s | peer | theirs | ratio | verdict | target | met |\n"+
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", p.Ours)
 	for _, r := range rows {
 		good := "less"
 		if r.Better == Higher {
 			good = "more"
 		}
-		ours, theirs, ratios := "", "", ""
+		ours, peer, theirs, ratios := "", r.PeerName, "", ""
 		if r.Failure == "" {
 			ours, theirs = r.OurValues.text(), r.Theirs.text()
 			if r.Ratio.Count > 0 {
 				ratios = fmt.Sprintf("**%s** (%s to %s)", ratio(r.Ratio.Median), ratio(r.Ratio.Min), ratio(r.Ratio.Max))
+			} else if r.Dated != 0 {
+				theirs = number(r.Dated) + " *not the same run*"
 			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Row, r.Name, r.Unit, good, ours, theirs, ratios, r.Verdict())
+		if r.OursOnly {
+			peer = ""
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Row, r.Name, r.Unit, good, ours, peer, theirs, ratios,
+			r.Verdict(), r.target(), r.Met())
 	}
 }
 
 func (p Page) rounds(b *strings.Builder) {
-	fmt.Fprintf(b, "| row | metric | unit | %s | %s | what it is |\n| --- | --- | --- | --- | --- | --- |\n", p.Ours, p.Peer)
+	fmt.Fprintf(b, "| row | metric | unit | %s | peer | theirs | what it is |\n| --- | --- | --- | --- | --- | --- | --- |\n", p.Ours)
 	for _, r := range p.Rows {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", r.Row, r.Name, r.Unit, list(r.OurRounds), list(r.PeerRounds), r.What)
+		peer := r.PeerName
+		if r.OursOnly {
+			peer = ""
+		}
+		theirs := list(r.PeerRounds)
+		if r.PeerFailure != "" {
+			theirs = "no number: " + r.PeerFailure
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.Row, r.Name, r.Unit, list(r.OurRounds), peer, theirs, r.What)
 	}
 }
 

@@ -36,14 +36,14 @@ func TestCSVHasTheHeaderAndOneRecordPerMetric(t *testing.T) {
 func TestPageSaysWhereWeLoseFirst(t *testing.T) {
 	r := filled()
 	var b bytes.Buffer
-	p := Page{Title: "Benchmark", Label: "short", Summary: "Three rounds.", Ours: "Tidemark", Peer: "vanilla", Rows: r.Rows(),
+	p := Page{Title: "Benchmark", Label: "short", Summary: "Three rounds.", Ours: "Tidemark", Rows: r.Rows(),
 		Sections: []Section{{Title: "Machine", Text: "two cores"}}}
 	if err := p.Markdown(&b); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
 	var at []int
-	for _, part := range []string{"(*short*)", "## Where we lose", "| produce | rate | MB/s | more | 85.0 (80.0 to 90.0) | 100 (99.0 to 101) | **0.85** (0.80 to 0.89) | worse |",
+	for _, part := range []string{"(*short*)", "## Where we lose", "| produce | rate | MB/s | more | 85.0 (80.0 to 90.0) | vanilla | 100 (99.0 to 101) | **0.85** (0.80 to 0.89) | worse |  |  |",
 		"## All rows", "| produce | cpu |", "no difference", "| restart | total |", "## Every round", "80.0, 90.0, 85.0", "## Machine", "two cores"} {
 		i := strings.Index(page, part)
 		if i < 0 {
@@ -89,5 +89,24 @@ func TestLines(t *testing.T) {
 		if !strings.Contains(rows[i].Line(), want) {
 			t.Errorf("%q has no %q", rows[i].Line(), want)
 		}
+	}
+}
+
+func TestDatedFiguresHaveNoRatio(t *testing.T) {
+	r := New("vanilla", []Metric{{Row: "copy", Name: "cpu", Unit: "s/GB", Peer: "incumbent", Dated: 9.7, Target: Value(4)}})
+	r.Add("copy", "cpu", Ours, 1, 4.5)
+	row := r.Rows()[0]
+	var table, page bytes.Buffer
+	if err := CSV(&table, r.Rows()); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Page{Rows: r.Rows()}).Markdown(&page); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(table.String(), "copy,cpu,s/GB,4.5,incumbent (not the same run),9.7,,,,<= 4,no\n") {
+		t.Errorf("table:\n%s", table.String())
+	}
+	if !strings.Contains(page.String(), "9.70 *not the same run*") || !strings.Contains(row.Line(), "not the same run; target <= 4: no") {
+		t.Errorf("%s\n%s", row.Line(), page.String())
 	}
 }

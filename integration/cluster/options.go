@@ -70,6 +70,23 @@ func Fetch(version string) (string, error) {
 	return libs, nil
 }
 
+// FetchLocalTieredStorage makes sure that Kafka's LocalTieredStorage for a version is in the cache and returns the folder of its jar.
+func FetchLocalTieredStorage(version string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	libs := filepath.Join(CacheDir(), "local-tiered-storage-"+version)
+	if _, err := os.Stat(libs); err == nil {
+		return libs, nil
+	}
+	out, err := exec.Command("bash", filepath.Join(root, "integration", "fetch-local-tiered-storage.sh"), version).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("fetch LocalTieredStorage of Kafka %s: %w\n%s", version, err, out)
+	}
+	return libs, nil
+}
+
 // JDKs are the java binaries found on this machine by the major versions asked for; missing ones are left out.
 func JDKs(majors ...string) map[string]string {
 	found := map[string]string{}

@@ -1,4 +1,4 @@
-package main
+package broker
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 
 // Client settings that the report names.
 const (
-	bulkLinger    = 5 * time.Millisecond
-	steadyLinger  = time.Millisecond
-	bufferedBytes = 64 << 20
-	fetchBytes    = 50 << 20 // fetch.max.bytes of Kafka's consumer
+	BulkLinger    = 5 * time.Millisecond
+	SteadyLinger  = time.Millisecond
+	BufferedBytes = 64 << 20
+	FetchBytes    = 50 << 20 // fetch.max.bytes of Kafka's consumer
 )
 
-// open connects a client, so that connecting is not measured.
-func open(ctx context.Context, bootstrap string, opts ...kgo.Opt) (*kgo.Client, error) {
+// Open connects a client, so that connecting is not measured.
+func Open(ctx context.Context, bootstrap string, opts ...kgo.Opt) (*kgo.Client, error) {
 	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(bootstrap), kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)...)
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func (f *first) get() error {
 	return f.err
 }
 
-// produceAll sends a set as fast as the broker takes it and returns when all of it is acknowledged.
-func produceAll(ctx context.Context, cl *kgo.Client, topic string, set *workload.Set) error {
+// ProduceAll sends a set as fast as the broker takes it and returns when all of it is acknowledged.
+func ProduceAll(ctx context.Context, cl *kgo.Client, topic string, set *workload.Set) error {
 	var failed first
 	promise := func(_ *kgo.Record, err error) { failed.set(err) }
 	err := set.Each(func(partition int32, key, value []byte) error {
@@ -73,9 +73,9 @@ func produceAll(ctx context.Context, cl *kgo.Client, topic string, set *workload
 	return errors.Join(err, failed.get())
 }
 
-// produceSteadily sends an even set at a fixed rate. Latencies are from the time at which a record was due to its acknowledgement, without the
+// ProduceSteadily sends an even set at a fixed rate. Latencies are from the time at which a record was due to its acknowledgement, without the
 // first skip records.
-func produceSteadily(ctx context.Context, cl *kgo.Client, topic string, set *workload.Set, rate, skip int) (measure.Summary, error) {
+func ProduceSteadily(ctx context.Context, cl *kgo.Client, topic string, set *workload.Set, rate, skip int) (measure.Summary, error) {
 	var failed first
 	partitions, n := set.Partitions(), int(set.Records())
 	latencies := measure.NewLatencies(n)
@@ -96,18 +96,18 @@ func produceSteadily(ctx context.Context, cl *kgo.Client, topic string, set *wor
 	return latencies.Summary(), errors.Join(err, failed.get())
 }
 
-// consumer opens a client that reads all partitions of a topic from offset 0, perPartition bytes of each at a time.
-func consumer(ctx context.Context, bootstrap, topic string, partitions int, perPartition int32) (*kgo.Client, error) {
+// Consumer opens a client that reads all partitions of a topic from offset 0, perPartition bytes of each at a time.
+func Consumer(ctx context.Context, bootstrap, topic string, partitions int, perPartition int32) (*kgo.Client, error) {
 	from := map[int32]kgo.Offset{}
 	for p := range partitions {
 		from[int32(p)] = kgo.NewOffset().At(0)
 	}
-	return open(ctx, bootstrap, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
-		kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(perPartition))
+	return Open(ctx, bootstrap, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
+		kgo.FetchMaxBytes(FetchBytes), kgo.FetchMaxPartitionBytes(perPartition))
 }
 
-// consumeAll reads until every record of the set has come back and compares each one.
-func consumeAll(ctx context.Context, cl *kgo.Client, set *workload.Set) error {
+// ConsumeAll reads until every record of the set has come back and compares each one.
+func ConsumeAll(ctx context.Context, cl *kgo.Client, set *workload.Set) error {
 	check := set.Checker()
 	for check.Left() > 0 {
 		fetches := cl.PollFetches(ctx)

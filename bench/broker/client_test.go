@@ -1,4 +1,4 @@
-package main
+package broker
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func fake(t *testing.T, partitions int32) (context.Context, string) {
 
 func client(ctx context.Context, t *testing.T, address string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	cl, err := open(ctx, address, opts...)
+	cl, err := Open(ctx, address, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,15 +41,15 @@ func TestWhatIsProducedComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := produceAll(ctx, client(ctx, t, address), "t", set); err != nil {
+	if err := ProduceAll(ctx, client(ctx, t, address), "t", set); err != nil {
 		t.Fatal(err)
 	}
-	cl, err := consumer(ctx, address, "t", 3, 1<<20)
+	cl, err := Consumer(ctx, address, "t", 3, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if err := consumeAll(ctx, cl, set); err != nil {
+	if err := ConsumeAll(ctx, cl, set); err != nil {
 		t.Error(err)
 	}
 }
@@ -64,15 +64,15 @@ func TestADifferenceIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := produceAll(ctx, client(ctx, t, address), "t", produced); err != nil {
+	if err := ProduceAll(ctx, client(ctx, t, address), "t", produced); err != nil {
 		t.Fatal(err)
 	}
-	cl, err := consumer(ctx, address, "t", 3, 1<<20)
+	cl, err := Consumer(ctx, address, "t", 3, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if err := consumeAll(ctx, cl, other); err == nil || !strings.Contains(err.Error(), "not what was produced") {
+	if err := ConsumeAll(ctx, cl, other); err == nil || !strings.Contains(err.Error(), "not what was produced") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -83,14 +83,14 @@ func TestMissingRecordsEndWithTheTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cl, err := consumer(ctx, address, "t", 1, 1<<20)
+	cl, err := Consumer(ctx, address, "t", 1, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
 	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
-	if err := consumeAll(short, cl, set); err == nil || !strings.Contains(err.Error(), "records are missing") {
+	if err := ConsumeAll(short, cl, set); err == nil || !strings.Contains(err.Error(), "records are missing") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -101,19 +101,19 @@ func TestSteadyLatenciesLeaveOutTheBeginning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := produceSteadily(ctx, client(ctx, t, address, kgo.ProducerLinger(time.Millisecond)), "t", set, 2000, 50)
+	s, err := ProduceSteadily(ctx, client(ctx, t, address, kgo.ProducerLinger(time.Millisecond)), "t", set, 2000, 50)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Count != 250 || s.P50 <= 0 || s.High < s.P99 {
 		t.Errorf("%+v", s)
 	}
-	cl, err := consumer(ctx, address, "t", 3, 1<<20)
+	cl, err := Consumer(ctx, address, "t", 3, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if err := consumeAll(ctx, cl, set); err != nil {
+	if err := ConsumeAll(ctx, cl, set); err != nil {
 		t.Error(err)
 	}
 }
