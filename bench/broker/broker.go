@@ -109,16 +109,20 @@ func (b *Broker) Disconnect() {
 	b.close = nil
 }
 
-// Stop ends the broker; its directory stays when something failed, for its log.
+// Stop ends the broker: by force, unless something failed and its directory stays, for its log.
 func (b *Broker) Stop(keep bool) {
 	b.Disconnect()
 	if b.Cluster == nil {
 		return
 	}
-	b.Cluster.Stop()
-	if !keep {
-		_ = os.RemoveAll(b.Cluster.Dir())
+	if keep {
+		b.Cluster.Stop()
+		return
 	}
+	for _, n := range b.Cluster.Nodes {
+		n.Kill()
+	}
+	_ = os.RemoveAll(b.Cluster.Dir())
 }
 
 // TopicConfigs are the settings of a topic; with tiered its local data is kept until Empty is called.

@@ -120,8 +120,8 @@ func Local(kafka string) (Plugin, error) {
 		"rlmm.config.remote.log.metadata.topic.replication.factor": "1",
 		"rlmm.config.remote.log.metadata.topic.num.partitions":     "4",
 		"rlmm.config.remote.log.metadata.topic.min.isr":            "1",
-		"rsm.config.dir":                                           "{dir}/store",
-		"rsm.config.delete.on.close":                               "false",
+		"rsm.config.dir":             "{dir}/store",
+		"rsm.config.delete.on.close": "false",
 	}}, nil
 }
 

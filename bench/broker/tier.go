@@ -13,22 +13,25 @@ import (
 
 // AwaitTiered waits until all closed segments of a topic are in the store, by what the broker says (ListOffsets, KIP-1005).
 func (b *Broker) AwaitTiered(ctx context.Context, topic string) error {
-	return Poll(ctx, func() error {
-		listed, err := b.Admin.ListLatestRemoteOffsets(ctx, topic)
-		if err != nil {
-			return err
+	return Poll(ctx, func() error { return b.Tiered(ctx, topic) })
+}
+
+// Tiered returns nil when all closed segments of a topic are in the store, else what is missing.
+func (b *Broker) Tiered(ctx context.Context, topic string) error {
+	listed, err := b.Admin.ListLatestRemoteOffsets(ctx, topic)
+	if err != nil {
+		return err
+	}
+	active, err := b.activeSegments(topic)
+	if err != nil {
+		return err
+	}
+	for p, base := range active {
+		if got, _ := listed.Lookup(topic, p); base > 0 && (got.Err != nil || got.Offset < base-1) {
+			return fmt.Errorf("partition %d is tiered up to offset %d, its closed segments end at %d (%v)", p, got.Offset, base-1, got.Err)
 		}
-		active, err := b.activeSegments(topic)
-		if err != nil {
-			return err
-		}
-		for p, base := range active {
-			if got, _ := listed.Lookup(topic, p); base > 0 && (got.Err != nil || got.Offset < base-1) {
-				return fmt.Errorf("partition %d is tiered up to offset %d, its closed segments end at %d (%v)", p, got.Offset, base-1, got.Err)
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // activeSegments is the base offset of the newest segment by partition.
@@ -59,8 +62,13 @@ func segmentOf(file string) (partition int32, base int64, err error) {
 	return int32(p), base, err
 }
 
-// ClosedBytes is the size of all closed segments of a topic on the broker's disk.
-func (b *Broker) ClosedBytes(topic string) (int64, error) {
+// ClosedBytes is the size of all closed segments of a topic on the broker's disk, LogBytes that of all segments.
+func (b *Broker) ClosedBytes(topic string) (int64, error) { return b.bytes(topic, false) }
+
+// LogBytes: see ClosedBytes.
+func (b *Broker) LogBytes(topic string) (int64, error) { return b.bytes(topic, true) }
+
+func (b *Broker) bytes(topic string, all bool) (int64, error) {
 	files, err := b.segments(topic, "*.log")
 	if err != nil {
 		return 0, err
@@ -75,7 +83,7 @@ func (b *Broker) ClosedBytes(topic string) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if info, err := os.Stat(f); err == nil && base != active[p] {
+		if info, err := os.Stat(f); err == nil && (all || base != active[p]) {
 			sum += info.Size()
 		}
 	}

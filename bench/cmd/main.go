@@ -9,18 +9,21 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/bench/tiering"
 	"tidemark/integration/cluster"
 )
 
 // options are the sizes of a run.
 type options struct {
 	kafka, jar, cli, dir string
+	row                  string
 	rounds               int
 	size, warm           int64 // bytes
 	segment              int64 // bytes
@@ -42,6 +45,9 @@ var codecs = map[string]kgo.CompressionCodec{
 	"none": kgo.NoCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(), "snappy": kgo.SnappyCompression(), "gzip": kgo.GzipCompression(),
 }
 
+// suites is what parse returns the name of.
+var suites = []string{"vanilla", "tiering"}
+
 func parse() (suite string, o options, err error) {
 	o.properties = map[string]string{}
 	rounds := shortRounds
@@ -50,7 +56,8 @@ func parse() (suite string, o options, err error) {
 	}
 	var mib, warm, segment int64
 	var perPartition int
-	flag.StringVar(&suite, "suite", "vanilla", "what to measure; vanilla is the one there is")
+	flag.StringVar(&suite, "suite", "vanilla", "what to measure: "+strings.Join(suites, " or "))
+	flag.StringVar(&o.row, "row", os.Getenv("ROW"), "one row of the tiering suite, by its number; empty is all")
 	flag.StringVar(&o.kafka, "kafka", "4.4.0", "version of Kafka")
 	flag.StringVar(&o.jar, "jar", "", "the Tidemark jar; empty compares vanilla with vanilla, which shows how far apart equal things are here")
 	flag.StringVar(&o.cli, "cli", "", "the tidemark command, which reports its version")
@@ -58,7 +65,7 @@ func parse() (suite string, o options, err error) {
 	flag.IntVar(&o.rounds, "rounds", rounds, "rounds of both sides; FULL=1 in the environment makes the default 7")
 	flag.Int64Var(&mib, "mib", 256, "MiB produced at full speed in a round")
 	flag.Int64Var(&warm, "warm-mib", 32, "MiB produced and read in every fresh broker before anything is measured")
-	flag.Int64Var(&segment, "segment-mib", 16, "segment.bytes of the topic; the fixed-rate topic has a quarter of it")
+	flag.Int64Var(&segment, "segment-mib", 16, "segment.bytes of the topic; the fixed-rate topic has a quarter of it. 100 is the default of the tiering suite")
 	flag.IntVar(&o.partitions, "partitions", 6, "partitions of the topic")
 	flag.IntVar(&o.rate, "rate", 4000, "records per second of the fixed-rate row")
 	flag.IntVar(&o.seconds, "seconds", 20, "duration of the fixed-rate row")
@@ -74,11 +81,20 @@ func parse() (suite string, o options, err error) {
 		return nil
 	})
 	flag.Parse()
+	if suite == "tiering" && !isSet("segment-mib") {
+		segment = 100
+	}
+	if suite == "tiering" && !isSet("warm-mib") {
+		warm = 96
+	}
+	if suite == "tiering" && !isSet("mib") && os.Getenv("FULL") != "" {
+		mib = 2048
+	}
 	o.size, o.warm, o.segment, o.perPartition = mib<<20, warm<<20, segment<<20, int32(perPartition<<10)
 	_, known := codecs[o.codec]
 	switch {
-	case suite != "vanilla":
-		err = fmt.Errorf("there is no suite %q; the suites are: vanilla", suite)
+	case !slices.Contains(suites, suite):
+		err = fmt.Errorf("there is no suite %q; the suites are: %s", suite, strings.Join(suites, ", "))
 	case !known:
 		err = fmt.Errorf("there is no codec %q", o.codec)
 	case o.rounds < 1 || mib < 1 || warm < 1 || segment < 4 || o.partitions < 1 || o.rate < 1 || o.seconds < 1 || perPartition < 1 || perPartition > 1<<20:
@@ -89,15 +105,25 @@ func parse() (suite string, o options, err error) {
 	return suite, o, err
 }
 
+// isSet reports whether a flag was given.
+func isSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
 func main() {
-	_, o, err := parse()
+	suite, o, err := parse()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.rounds)*12*time.Minute)
-	complete, err := vanilla(ctx, o)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.rounds)*30*time.Minute)
+	measured := vanilla
+	if suite == "tiering" {
+		measured = tieringSuite
+	}
+	complete, err := measured(ctx, o)
 	cancel()
 	stop()
 	if err != nil {
@@ -106,6 +132,17 @@ func main() {
 	if err != nil || !complete {
 		os.Exit(1)
 	}
+}
+
+// tieringSuite runs that suite with these options, and with the foreign plugin of the environment.
+func tieringSuite(ctx context.Context, o options) (complete bool, err error) {
+	dir, err := place(o.dir)
+	if err != nil {
+		return false, err
+	}
+	return tiering.Run(ctx, tiering.Options{Kafka: o.kafka, Jar: o.jar, CLI: o.cli, Dir: dir, Heap: o.heap, Rounds: o.rounds, Full: o.rounds >= fullRounds,
+		Row: o.row, Size: o.size, Warm: o.warm, Segment: o.segment, PerPartition: o.perPartition, Properties: o.properties,
+		Peer: tiering.Peer{Libs: os.Getenv("PEER_LIBS"), Props: os.Getenv("PEER_PROPS"), Kafka: os.Getenv("PEER_KAFKA")}})
 }
 
 // place is where a run lies: below the repository's root unless the path is absolute.

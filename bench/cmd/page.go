@@ -1,20 +1,15 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"tidemark/bench/broker"
 	"tidemark/bench/measure"
 	"tidemark/bench/report"
-	"tidemark/integration/cluster"
 )
 
 // write writes report.md and report.csv.
@@ -100,48 +95,7 @@ func (r *run) machine() string {
 }
 
 func (r *run) versions() string {
-	lines := []string{"Apache Kafka " + r.kafka, printed("java", "-version"), runtime.Version() + ", franz-go " + module("github.com/twmb/franz-go")}
-	if r.jar != "" {
-		b, err := os.ReadFile(r.jar)
-		if err == nil {
-			lines = append(lines, fmt.Sprintf("%s, %.1f MB, SHA-256 %x", filepath.Base(r.jar), float64(len(b))/1e6, sha256.Sum256(b)))
-		}
-		if r.cli != "" {
-			lines = append(lines, "tidemark command: "+printed(r.cli, "version"))
-		}
-	}
-	commit := printed("git", "rev-parse", "--short=12", "HEAD")
-	if printed("git", "status", "--porcelain", "--untracked-files=no") != "" {
-		commit += " with local changes"
-	}
-	return "- " + strings.Join(append(lines, "benchmark of commit "+commit+"; the jar is what its SHA-256 says"), "\n- ")
-}
-
-// printed is the first line that a command prints, on whichever stream.
-func printed(name string, args ...string) string {
-	cmd := exec.Command(name, args...)
-	if root, err := cluster.Root(); err == nil {
-		cmd.Dir = root
-	}
-	out, err := cmd.CombinedOutput()
-	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	if err != nil {
-		return "unknown"
-	}
-	return line
-}
-
-func module(path string) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, d := range info.Deps {
-		if d.Path == path {
-			return d.Version
-		}
-	}
-	return "unknown"
+	return "- " + strings.Join(measure.Versions(r.kafka, r.jar, r.cli), "\n- ")
 }
 
 // configuration is server.properties of one life of each side, and the settings of the topics.

@@ -47,14 +47,16 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 		return nil, err
 	}
 	return start(ctx, func() (*Server, error) {
-		p, err := freePorts(5)
+		p, err := freePorts(6)
 		if err != nil {
 			return nil, err
 		}
 		args := []string{"mini", "-dir=" + data, "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3.config=" + config, "-bucket=" + bucket,
 			fmt.Sprint("-s3.port=", p[0]), fmt.Sprint("-master.port=", p[1]), fmt.Sprint("-volume.port=", p[2]),
-			fmt.Sprint("-filer.port=", p[3]), fmt.Sprint("-admin.port=", p[4]),
+			fmt.Sprint("-filer.port=", p[3]), fmt.Sprint("-admin.port=", p[4]), fmt.Sprint("-metricsPort=", p[5]),
 			"-s3.port.iceberg=0", "-s3.port.lance=0", "-webdav=false", "-admin.ui=false", "-master.telemetry=false"}
-		return newServer(dir, weed, p, args), nil
+		s := newServer(dir, weed, p, args)
+		s.MetricsURL = fmt.Sprintf("http://127.0.0.1:%d/metrics", p[5])
+		return s, nil
 	})
 }

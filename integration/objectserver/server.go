@@ -40,6 +40,8 @@ type Server struct {
 	Bucket    string // exists and is empty
 	PID       int
 
+	MetricsURL string // Prometheus text of the server about itself; "" when it has none
+
 	dir, binary string
 	args        []string
 	ports       []int
@@ -54,6 +56,9 @@ func (s *Server) Config(prefix string) s3.Config {
 		AccessKey: s.AccessKey, SecretKey: telemetry.Secret(s.SecretKey),
 		SinglePutBelow: 16 << 20, PartSize: 16 << 20, Concurrency: 4, Connections: 64}
 }
+
+// DataDir is where the server keeps its objects.
+func (s *Server) DataDir() string { return filepath.Join(s.dir, "data") }
 
 // Log is everything the server printed.
 func (s *Server) Log() string {
