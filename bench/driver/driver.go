@@ -26,6 +26,7 @@ type Options struct {
 	Settings map[string]string
 	Dir      string // of its files
 	Heap     string
+	Tmp      string // java.io.tmpdir, where a plugin may leave things for the next start; "" is Dir
 }
 
 // Driver is a running JVM.
@@ -88,8 +89,11 @@ func Start(o Options) (*Driver, error) {
 	if o.Heap == "" {
 		o.Heap = "512m"
 	}
+	if o.Tmp == "" {
+		o.Tmp = o.Dir
+	}
 	d := &Driver{log: filepath.Join(o.Dir, "driver.log"), wait: map[string]chan string{}, ended: make(chan struct{})}
-	d.cmd = exec.Command("java", "-Xmx"+o.Heap, "-XX:+UseG1GC", "-Dlog4j2.configurationFile="+logging, "-Djava.io.tmpdir="+o.Dir, "-cp", classPath, "Drive",
+	d.cmd = exec.Command("java", "-Xmx"+o.Heap, "-XX:+UseG1GC", "-Dlog4j2.configurationFile="+logging, "-Djava.io.tmpdir="+o.Tmp, "-cp", classPath, "Drive",
 		o.Class, o.Libs, properties)
 	return d, d.launch()
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"tidemark/bench/broker"
@@ -65,61 +67,80 @@ func (r *run) crossings(ctx context.Context, round int) error {
 	})
 }
 
-// loading is what configuring the plugin for the first time and copying a first segment takes.
+// loading is what configuring the plugin for the first time and copying a first segment takes: ours once with an empty directory for the
+// extracted library and once, as at every later start of a broker, with it there.
 func (r *run) loading(ctx context.Context, round int) error {
 	segments, remove, err := r.segments(1, 1<<20)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	for _, side := range r.rivals(place{}) {
-		d, err := r.drive(side, place{}, nil)
-		if err != nil {
-			return err
-		}
-		err = r.loadSide(ctx, round, side, d, segments[0])
-		d.Close()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *run) loadSide(ctx context.Context, round int, side report.Side, d *driver.Driver, s driver.Segment) error {
-	before, err := measure.MemoryOf(d.PID)
-	if err != nil {
-		return err
-	}
-	cpu, err := measure.CPUOf(d.PID)
-	if err != nil {
-		return err
-	}
-	load, err := d.Configure(ctx)
-	if err != nil {
-		return err
-	}
-	after, err := measure.MemoryOf(d.PID)
-	if err != nil {
-		return err
-	}
-	used, err := measure.CPUOf(d.PID)
-	if err != nil {
-		return err
-	}
-	first, err := d.Copy(ctx, s)
-	if err != nil {
-		return err
-	}
-	if _, err := d.Fetch(ctx, s, 0, -1, 1<<16); err != nil {
+	r.tmp = filepath.Join(r.dir, fmt.Sprint("tmp-", round))
+	defer func() { _ = os.RemoveAll(r.tmp); r.tmp = "" }()
+	if err := os.MkdirAll(r.tmp, 0o700); err != nil {
 		return err
 	}
 	const row = "22.start.load"
-	r.add(row, "load.file", side, round, float64(load.Took())/float64(time.Millisecond))
-	r.add(row, "load.cpu.file", side, round, float64(used.Total()-cpu.Total())/float64(time.Millisecond))
-	r.add(row, "first.copy.file", side, round, float64(first.Took())/float64(time.Millisecond))
-	r.add(row, "rss.file", side, round, float64(after.RSS-before.RSS)/(1<<20))
+	trivial, err := r.load(ctx, local, segments[0])
+	if err != nil {
+		return err
+	}
+	fresh, err := r.load(ctx, report.Ours, segments[0])
+	if err != nil {
+		return err
+	}
+	later, err := r.load(ctx, report.Ours, segments[0])
+	if err != nil {
+		return err
+	}
+	for side, l := range map[report.Side]loaded{local: trivial, report.Ours: later} {
+		r.add(row, "load.file", side, round, l.wall)
+		r.add(row, "load.cpu.file", side, round, l.cpu)
+		r.add(row, "first.copy.file", side, round, l.copy)
+		r.add(row, "rss.file", side, round, l.rss)
+	}
+	r.add(row, "fresh.file", report.Ours, round, fresh.wall)
+	r.add(row, "over.cpu.file", report.Ours, round, later.cpu-trivial.cpu)
+	r.add(row, "over.load.file", report.Ours, round, later.wall-trivial.wall)
+	r.add(row, "over.rss.file", report.Ours, round, later.rss-trivial.rss)
 	return nil
+}
+
+// loaded is in milliseconds and MiB.
+type loaded struct{ wall, cpu, copy, rss float64 }
+
+func (r *run) load(ctx context.Context, side report.Side, s driver.Segment) (l loaded, err error) {
+	d, err := r.drive(side, place{}, nil)
+	if err != nil {
+		return l, err
+	}
+	defer d.Close()
+	before, err := measure.MemoryOf(d.PID)
+	if err != nil {
+		return l, err
+	}
+	cpu, err := measure.CPUOf(d.PID)
+	if err != nil {
+		return l, err
+	}
+	load, err := d.Configure(ctx)
+	if err != nil {
+		return l, err
+	}
+	after, err := measure.MemoryOf(d.PID)
+	if err != nil {
+		return l, err
+	}
+	used, err := measure.CPUOf(d.PID)
+	if err != nil {
+		return l, err
+	}
+	first, err := d.Copy(ctx, s)
+	if err == nil {
+		_, err = d.Fetch(ctx, s, 0, -1, 1<<16)
+	}
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	return loaded{ms(load.Took()), ms(used.Total() - cpu.Total()), ms(first.Took()), float64(after.RSS-before.RSS) / (1 << 20)}, err
 }
 
 // deleting removes a topic's segments one call after the other, as the broker's metadata thread does, from a store that answers in 50 ms.

@@ -37,7 +37,7 @@ func (r *run) driverDir() string {
 
 // drive starts a JVM with a plugin that is not configured yet. settings are ours only.
 func (r *run) drive(side report.Side, at place, settings map[string]string) (*driver.Driver, error) {
-	o := driver.Options{Kafka: r.Kafka, Dir: r.driverDir(), Settings: map[string]string{}}
+	o := driver.Options{Kafka: r.Kafka, Dir: r.driverDir(), Tmp: r.tmp, Settings: map[string]string{}}
 	switch side {
 	case report.Ours:
 		o.Class = ourClass

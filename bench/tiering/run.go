@@ -32,6 +32,7 @@ type run struct {
 	texts       map[string]string
 	cold        []string
 	drivers     int
+	tmp         string   // of drivers, "" is each its own
 	others      []string // how much of the machine others used, by life
 }
 

@@ -86,15 +86,9 @@ func (l *life) copy(ctx context.Context) error {
 	if !l.Plugin.Tiered && l.run.limit == 0 {
 		l.run.limit = float64(set.Records()) / p.Acked.At.Sub(p.From.At).Seconds()
 	}
-	closed, err := l.ClosedBytes(bulkTopic)
-	if err != nil {
+	if l.sizes[bulkTopic], err = l.LogBytes(bulkTopic); err != nil {
 		return err
 	}
-	whole, err := l.LogBytes(bulkTopic)
-	if err != nil {
-		return err
-	}
-	l.sizes[bulkTopic] = whole
 	const idle = 3 * time.Second
 	before, err := l.Clock()
 	if err != nil {
@@ -110,7 +104,21 @@ func (l *life) copy(ctx context.Context) error {
 	if !l.Plugin.Tiered {
 		return nil
 	}
+	return l.tier(ctx, perSecond)
+}
+
+// tier lets the broker copy the bulk topic. idle is its CPU-seconds per second without that.
+func (l *life) tier(ctx context.Context, idle float64) error {
+	const row = "03.copy.raw"
+	closed, err := l.ClosedBytes(bulkTopic)
+	if err != nil {
+		return err
+	}
 	asked, err := l.asked(ctx, counts{})
+	if err != nil {
+		return err
+	}
+	from, err := l.Clock()
 	if err != nil {
 		return err
 	}
@@ -124,17 +132,16 @@ func (l *life) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wall := to.At.Sub(from.At)
-	l.set("03.copy.raw", "rate", rate(closed, wall))
-	l.cost("03.copy.raw", "gross.", from, to, closed)
-	net := (to.Broker - from.Broker).Seconds() - perSecond*wall.Seconds()
-	l.set("03.copy.raw", "broker.cpu", net/(float64(closed)/1e9))
+	wall, gb := to.At.Sub(from.At), float64(closed)/1e9
+	l.set(row, "rate", rate(closed, wall))
+	l.cost(row, "gross.", from, to, closed)
+	l.set(row, "broker.cpu", ((to.Broker-from.Broker).Seconds()-idle*wall.Seconds())/gb)
 	if l.copied, err = l.asked(ctx, asked); err != nil {
 		return err
 	}
 	if l.server != nil {
-		l.set("03.copy.raw", "puts", l.copied.puts/(float64(closed)/1e9))
-		l.set("03.copy.raw", "bytes", l.copied.received/float64(closed))
+		l.set(row, "puts", l.copied.puts/gb)
+		l.set(row, "bytes", l.copied.received/float64(closed))
 	}
 	l.sizes["copied"] = closed
 	return nil
