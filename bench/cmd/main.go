@@ -23,7 +23,7 @@ import (
 // options are the sizes of a run.
 type options struct {
 	kafka, jar, cli, dir string
-	row                  string
+	row, before          string
 	rounds               int
 	size, warm           int64 // bytes
 	segment              int64 // bytes
@@ -60,6 +60,7 @@ func parse() (suite string, o options, err error) {
 	flag.StringVar(&o.row, "row", os.Getenv("ROW"), "one row of the tiering suite, by its number; empty is all")
 	flag.StringVar(&o.kafka, "kafka", "4.4.0", "version of Kafka")
 	flag.StringVar(&o.jar, "jar", "", "the Tidemark jar; empty compares vanilla with vanilla, which shows how far apart equal things are here")
+	flag.StringVar(&o.before, "before", "", "another Tidemark jar: the tiering suite compares the brokers of the two jars and nothing else")
 	flag.StringVar(&o.cli, "cli", "", "the tidemark command, which reports its version")
 	flag.StringVar(&o.dir, "dir", filepath.Join("build", "bench"), "where the reports and the running brokers lie")
 	flag.IntVar(&o.rounds, "rounds", rounds, "rounds of both sides; FULL=1 in the environment makes the default 7")
@@ -80,6 +81,9 @@ func parse() (suite string, o options, err error) {
 		o.properties[k] = v
 		return nil
 	})
+	if len(os.Args) == 4 && os.Args[1] == "compare" {
+		os.Args = []string{os.Args[0], "-suite", "tiering", "-before", os.Args[2], "-jar", os.Args[3]}
+	}
 	flag.Parse()
 	if suite == "tiering" && !isSet("segment-mib") {
 		segment = 100
@@ -141,7 +145,7 @@ func tieringSuite(ctx context.Context, o options) (complete bool, err error) {
 		return false, err
 	}
 	return tiering.Run(ctx, tiering.Options{Kafka: o.kafka, Jar: o.jar, CLI: o.cli, Dir: dir, Heap: o.heap, Rounds: o.rounds, Full: o.rounds >= fullRounds,
-		Row: o.row, Size: o.size, Warm: o.warm, Segment: o.segment, PerPartition: o.perPartition, Properties: o.properties,
+		Row: o.row, Before: o.before, Size: o.size, Warm: o.warm, Segment: o.segment, PerPartition: o.perPartition, Properties: o.properties,
 		Peer: tiering.Peer{Libs: os.Getenv("PEER_LIBS"), Props: os.Getenv("PEER_PROPS"), Kafka: os.Getenv("PEER_KAFKA")}})
 }
 

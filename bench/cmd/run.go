@@ -53,7 +53,9 @@ func (r *run) interleave(ctx context.Context) {
 			if ctx.Err() != nil || r.hopeless() {
 				return
 			}
-			r.live(ctx, &life{options: r.options, side: side, round: round, tiered: side == report.Ours && r.jar != ""})
+			tiered := side == report.Ours && r.jar != ""
+			r.live(ctx, &life{options: r.options, side: side, round: round, tiered: tiered})
+			r.followers(ctx, &life{options: r.options, side: side, round: round, tiered: tiered})
 		}
 	}
 }

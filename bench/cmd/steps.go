@@ -20,7 +20,7 @@ const (
 )
 
 // sets are the records of a run, the same in every life.
-type sets struct{ warm, bulk, steady *workload.Set }
+type sets struct{ warm, bulk, steady, follower *workload.Set }
 
 const (
 	steadyPartitions = 3 // one of each kind of data
@@ -32,6 +32,9 @@ func newSets(o options) (s sets, err error) {
 		return s, err
 	}
 	if s.bulk, err = workload.New(2, o.partitions, o.size); err != nil {
+		return s, err
+	}
+	if s.follower, err = workload.New(8, followerParts, max(o.size/4, 3<<20)); err != nil {
 		return s, err
 	}
 	s.steady, err = workload.NewEven(3, steadyPartitions, int64(o.rate*(o.seconds+steadySkip)/steadyPartitions))

@@ -24,7 +24,16 @@ func (o Options) metrics() (all []report.Metric) {
 		if !o.wants(a.row) {
 			continue
 		}
+		if o.Before != "" {
+			if strings.HasSuffix(a.name, ".s3") && a.row != "20.mem.peak" && a.vanilla != "p1.hot.rate.disk" {
+				all = append(all, report.Metric{Row: a.row, Name: a.name, Unit: a.unit, Better: a.better, What: a.what, Peer: string(before), Target: a.target})
+			}
+			continue
+		}
 		all = append(all, a.lines(o.Peer.Libs != "")...)
+	}
+	if o.Before != "" {
+		return all
 	}
 	for _, m := range drivenMetrics() {
 		if o.wants(m.Row) && (m.Peer != string(foreign) || o.Peer.Libs != "") {

@@ -17,6 +17,7 @@ type Options struct {
 	PerPartition               int32
 	Properties                 map[string]string
 	Peer                       Peer
+	Before                     string // another Tidemark jar: the run compares the two, and nothing else
 }
 
 // Peer is a foreign plugin. Without Libs there is none.

@@ -66,7 +66,9 @@ func Run(ctx context.Context, o Options) (complete bool, err error) {
 				r.live(ctx, &life{run: r, side: s, round: round, values: values{}, sizes: map[string]int64{}})
 			}
 		}
-		r.driveAll(ctx, round)
+		if o.Before == "" {
+			r.driveAll(ctx, round)
+		}
 	}
 	return r.finish(ctx)
 }

@@ -29,11 +29,20 @@ type side struct {
 const (
 	foreign   report.Side = "foreign"
 	local     report.Side = "local"
+	before    report.Side = "before"
 	incumbent             = "incumbent"
 )
 
 // sides are the brokers of a round in their order.
 func (o Options) sides() ([]side, error) {
+	if o.Before != "" {
+		tidemark := func(jar string) func(*objectserver.Server) (broker.Plugin, error) {
+			return func(s *objectserver.Server) (broker.Plugin, error) {
+				return broker.Tidemark("tidemark-s3", jar, s), nil
+			}
+		}
+		return []side{{"before", before, "s3", o.Kafka, tidemark(o.Before)}, {"after", report.Ours, "s3", o.Kafka, tidemark(o.Jar)}}, nil
+	}
 	all := []side{
 		{"vanilla", report.Peer, "disk", o.Kafka, func(*objectserver.Server) (broker.Plugin, error) { return broker.Vanilla(), nil }},
 		{"local", local, "file", o.Kafka, func(*objectserver.Server) (broker.Plugin, error) { return broker.Local(o.Kafka) }},

@@ -83,7 +83,7 @@ func (l *life) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !l.Plugin.Tiered && l.run.limit == 0 {
+	if l.run.limit == 0 { // the first broker of the run, a vanilla one unless jars are compared
 		l.run.limit = float64(set.Records()) / p.Acked.At.Sub(p.From.At).Seconds()
 	}
 	if l.sizes[bulkTopic], err = l.LogBytes(bulkTopic); err != nil {
