@@ -61,7 +61,7 @@ func (r *run) method() string {
 			r.sets.bulk.Records(), float64(r.sets.bulk.Bytes())/1e6, r.sets.bulk.Partitions(), strings.Join(kinds, ", "), r.segment>>20),
 		fmt.Sprintf("Fixed rate: %d records per second for %d s after %d s that do not count, open loop, %d partitions, `segment.bytes` %d MiB so that segments close and are copied meanwhile; latency from the time a record was due to its acknowledgement.",
 			r.rate, r.seconds, steadySkip, steadyPartitions, r.segment>>22),
-		fmt.Sprintf("Warm-up in every fresh broker, not counted: %d MiB produced, read hot, and read cold (ours from the store).", r.warm>>20),
+		fmt.Sprintf("Warm-up in every fresh broker, not counted: %d MiB produced, read hot, and read three times as cold is (ours from the store).", r.warm>>20),
 		"broker.cpu of produce.rate runs from the first record until every closed segment is in the store, and at least " + broker.Settle.String() + " after the last acknowledgement on both sides.",
 		"consume.hot reads the local log on both sides right after producing, in the page cache.",
 		"consume.cold, ours: local retention has removed every local segment, all records come from the store. Vanilla: from its local log. On both sides the data was written back and dropped from the page cache (fadvise) before, the broker's process was not restarted; the plugin's memory cache had not seen these segments.",

@@ -88,8 +88,12 @@ func (l *life) warmUp(ctx context.Context, s sets) (values, error) {
 			return nil, err
 		}
 	}
-	_, err := l.Consume(ctx, warmTopic, s.warm)
-	return nil, err
+	for range 3 {
+		if _, err := l.Consume(ctx, warmTopic, s.warm); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 // produce creates a topic and fills it, until its closed segments are in the store.

@@ -36,6 +36,8 @@ type driven struct {
 
 var drivenRows = []driven{
 	{"03.copy.raw", 6 * time.Minute, (*run).copyCalls},
+	{"04.copy.zstd", 6 * time.Minute, (*run).copyZstd},
+	{"05.copy.encrypt", 6 * time.Minute, (*run).copyEncrypt},
 	{"07.fetch.first", 6 * time.Minute, (*run).firstBytes},
 	{"09.fetch.churn", 6 * time.Minute, (*run).churn},
 	{"11.jni.cross", 4 * time.Minute, (*run).crossings},
@@ -47,7 +49,7 @@ var drivenRows = []driven{
 // driveAll runs the wanted rows of one round.
 func (r *run) driveAll(ctx context.Context, round int) {
 	for _, d := range drivenRows {
-		if !r.wants(d.row) || ctx.Err() != nil {
+		if !r.wants(d.row) || built(d.row) != "" || ctx.Err() != nil {
 			continue
 		}
 		limited, cancel := context.WithTimeout(ctx, d.limit)

@@ -30,6 +30,12 @@ func drivenMetrics() (all []report.Metric) {
 	add(raw, "call.rate.file", "MB/s", report.Higher, "the same with the file store", nil, peers{local})
 	add(raw, "call.cpu.file", "s/GB", report.Lower, "the same with the file store", nil, peers{local})
 
+	const compressed, encrypted = "04.copy.zstd", "05.copy.encrypt"
+	add(compressed, "per.core", "MB/s", report.Higher, "bytes of events copied per CPU-second of the JVM, compressed at the default level and stored in files", report.Ratio(0.95), peers{codecAlone})
+	add(compressed, "stored", "", report.Lower, "stored bytes ÷ bytes of the segments", nil, peers{codecAlone})
+	add(encrypted, "per.core", "MB/s", report.Higher, "bytes of events copied per CPU-second of the JVM, encrypted and stored in files", report.Ratio(0.9), peers{primitiveAlone})
+	add(encrypted, "stored", "", report.Lower, "stored bytes ÷ bytes of the segments", nil, peers{primitiveAlone})
+
 	add(first, "own.p50.s3", "ms", report.Lower, "from the first call to the first 64 KiB, less the time in which a request was under way", report.Value(3), nil)
 	add(first, "cold.gets.s3", "", report.Lower, "GETs that follow each other, nothing known of the segment, at most", report.Value(2), nil)
 	add(first, "known.gets.s3", "", report.Lower, "the same with its sidecar known", report.Value(1), nil)
@@ -82,7 +88,7 @@ func degradedMetrics() (all []report.Metric) {
 				m.Row, m.Peer = "31.degraded", string(ownClean)
 				m.PeerMetric = fmt.Sprintf("%s.0%%.%s", what, m.Name)
 				m.Name = fmt.Sprintf("%s.%s.%s", what, share.name, m.Name)
-				m.What += ", with that share of requests refused, reset or stalled for 2 s, beside none"
+				m.What += ", with that share of requests refused, reset or stalled for a second, beside none"
 				all = append(all, m)
 				m.Peer, m.PeerMetric, m.Target = string(foreign), "", nil
 				all = append(all, m)

@@ -145,7 +145,7 @@ func (r *run) load(ctx context.Context, side report.Side, s driver.Segment) (l l
 
 // deleting removes a topic's segments one call after the other, as the broker's metadata thread does, from a store that answers in 50 ms.
 func (r *run) deleting(ctx context.Context, round int) error {
-	n := 1000
+	n := 500
 	if r.Full {
 		n = 10000
 	}
@@ -239,9 +239,9 @@ func count(ctx context.Context, store objectstore.Store, prefix string) (n int, 
 	return n, nil
 }
 
-// degraded copies and reads with a share of requests that fail: refused with 503, reset, or answered two seconds late.
+// degraded copies and reads with a share of requests that fail: refused with 503, reset, or answered a second late.
 func (r *run) degraded(ctx context.Context, round int) error {
-	n := 48
+	n := 104
 	if r.Full {
 		n = 256
 	}
@@ -281,7 +281,7 @@ func faults(share float64) []faultproxy.Rule {
 	return []faultproxy.Rule{
 		{Name: "503", Chance: third, Fault: faultproxy.Fault{Status: 503}},
 		{Name: "reset", Chance: third / (1 - third), Fault: faultproxy.Fault{Reset: faultproxy.BeforeAck}},
-		{Name: "stall", Chance: third / (1 - 2*third), Fault: faultproxy.Fault{StallHeaders: 2 * time.Second}},
+		{Name: "stall", Chance: third / (1 - 2*third), Fault: faultproxy.Fault{StallHeaders: time.Second}},
 	}
 }
 

@@ -212,7 +212,7 @@ func (r *run) churnSide(ctx context.Context, round int, side report.Side, proxy 
 		return err
 	}
 	random := rand.New(rand.NewPCG(uint64(round), 9))
-	zipf := rand.NewZipf(random, 1.1, 4, uint64(len(segments)-1))
+	zipf := rand.NewZipf(random, 1.1, 1, uint64(len(segments)-1))
 	chosen := make([]driver.Segment, reads)
 	places := make(chan int64, reads)
 	for i := range chosen {

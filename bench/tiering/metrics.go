@@ -36,7 +36,7 @@ func (o Options) metrics() (all []report.Metric) {
 		return all
 	}
 	for _, m := range drivenMetrics() {
-		if o.wants(m.Row) && (m.Peer != string(foreign) || o.Peer.Libs != "") {
+		if o.wants(m.Row) && built(m.Row) == "" && (m.Peer != string(foreign) || o.Peer.Libs != "") {
 			all = append(all, m)
 		}
 	}

@@ -32,6 +32,8 @@ type Row struct {
 // Rows are what can be measured, by their numbers.
 var Rows = []Row{
 	{"03.copy.raw", "a broker copies segments that lie on its disk"},
+	{"04.copy.zstd", "copying with compression, beside the codec alone"},
+	{"05.copy.encrypt", "copying with encryption, beside the primitive alone"},
 	{"06.fetch.seq", "a consumer catches up from the store"},
 	{"07.fetch.first", "the first bytes from a segment nothing is known of, with a store 30 ± 10 ms away"},
 	{"08.fetch.fanout", "sixteen consumers read one range at the same time"},

@@ -53,6 +53,11 @@ func Run(ctx context.Context, o Options) (complete bool, err error) {
 		return false, err
 	}
 	fmt.Printf("tiering suite, %s: %d rounds, %.0f MB a topic; nothing is printed before it is checked\n", o.label(), o.Rounds, float64(o.Size)/1e6)
+	for _, row := range Rows {
+		if missing := built(row.Name); missing != "" && o.wants(row.Name) {
+			r.note(fmt.Sprintf("%s is not measured: there is no setting %s.", row.Name, missing))
+		}
+	}
 	if r.floor.write, r.floor.read, err = measure.Floor(r.dir, o.Size); err != nil {
 		return false, err
 	}

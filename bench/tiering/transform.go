@@ -1,0 +1,203 @@
+package tiering
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"tidemark/bench/driver"
+	"tidemark/bench/measure"
+	"tidemark/bench/report"
+	"tidemark/integration/cluster"
+)
+
+// Floors of rows 04 and 05.
+const (
+	codecAlone     report.Side = "codec alone"
+	primitiveAlone report.Side = "primitive alone"
+)
+
+// transforms are rows whose settings may not be there yet.
+var transforms = map[string]struct {
+	settings func(dir string) (map[string]string, error)
+	floor    report.Side
+	alone    func([]byte) (time.Duration, int64, error)
+}{
+	"04.copy.zstd": {func(string) (map[string]string, error) {
+		return map[string]string{"segment.compression": "zstd"}, nil
+	}, codecAlone, zstdAlone},
+	"05.copy.encrypt": {encryption, primitiveAlone, aesAlone},
+}
+
+// encryption writes a key ring with one random key.
+func encryption(dir string) (map[string]string, error) {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "keys")
+	return map[string]string{"segment.encryption.keys.file": file}, os.WriteFile(file, fmt.Appendf(nil, "bench %x\n", key), 0o600)
+}
+
+// built reports whether the configuration reference has all settings that a row needs; missing names the first that it lacks.
+func built(row string) (missing string) {
+	t, ok := transforms[row]
+	if !ok {
+		return ""
+	}
+	root, err := cluster.Root()
+	if err != nil {
+		return err.Error()
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "config.md"))
+	if err != nil {
+		return err.Error()
+	}
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err.Error()
+	}
+	defer os.RemoveAll(dir)
+	settings, err := t.settings(dir)
+	if err != nil {
+		return err.Error()
+	}
+	for k := range settings {
+		if !strings.Contains(string(text), "`rsm.config."+k+"`") {
+			return k
+		}
+	}
+	return ""
+}
+
+func (r *run) copyZstd(ctx context.Context, round int) error {
+	return r.transform(ctx, round, "04.copy.zstd")
+}
+
+func (r *run) copyEncrypt(ctx context.Context, round int) error {
+	return r.transform(ctx, round, "05.copy.encrypt")
+}
+
+// transform copies events to files, transformed on the way and one call at a time, beside the bare transformation of the same bytes.
+func (r *run) transform(ctx context.Context, round int, row string) error {
+	t := transforms[row]
+	dir := filepath.Join(r.dir, "segments")
+	defer os.RemoveAll(dir)
+	segments, err := driver.WriteSegments(dir, 1, 5, r.Size/8, 1)
+	if err != nil {
+		return err
+	}
+	settings, err := t.settings(dir)
+	if err != nil {
+		return err
+	}
+	err = r.with(ctx, report.Ours, place{}, settings, func(d *driver.Driver) error {
+		if _, err := d.Copy(ctx, segments[0]); err != nil {
+			return err
+		}
+		from, err := measure.CPUOf(d.PID)
+		if err != nil {
+			return err
+		}
+		var bytes int64
+		for _, s := range segments[1:] {
+			if _, err := d.Copy(ctx, s); err != nil {
+				return err
+			}
+			bytes += s.Size
+		}
+		to, err := measure.CPUOf(d.PID)
+		if err != nil {
+			return err
+		}
+		for _, s := range segments[1:] {
+			if _, err := d.Fetch(ctx, s, 0, -1, 1<<20); err != nil {
+				return err
+			}
+		}
+		stored, err := sizeOf(filepath.Join(r.dir, fmt.Sprint("driver-", r.drivers), "store"))
+		if err != nil {
+			return err
+		}
+		r.add(row, "per.core", report.Ours, round, rate(bytes, to.Total()-from.Total()))
+		r.add(row, "stored", report.Ours, round, float64(stored)/float64(bytes+segments[0].Size))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	cpu, stored, err := t.alone(segments[0].Bytes())
+	if err != nil {
+		return err
+	}
+	r.add(row, "per.core", t.floor, round, rate(segments[0].Size, cpu))
+	r.add(row, "stored", t.floor, round, float64(stored)/float64(segments[0].Size))
+	return nil
+}
+
+// sizeOf is the size of all files below a directory.
+func sizeOf(dir string) (sum int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			sum += info.Size()
+		}
+		return err
+	})
+	return sum, err
+}
+
+const aloneChunk = 4 << 20
+
+// zstdAlone compresses chunks of 4 MiB at the fastest level on one core.
+func zstdAlone(data []byte) (time.Duration, int64, error) {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer encoder.Close()
+	return alone(data, func(dst, chunk []byte) []byte { return encoder.EncodeAll(chunk, dst) })
+}
+
+// aesAlone encrypts chunks of 4 MiB with AES-256-GCM.
+func aesAlone(data []byte) (time.Duration, int64, error) {
+	block, err := aes.NewCipher(make([]byte, 32))
+	if err != nil {
+		return 0, 0, err
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return 0, 0, err
+	}
+	nonce := make([]byte, gcm.NonceSize())
+	return alone(data, func(dst, chunk []byte) []byte {
+		nonce[0]++
+		return gcm.Seal(dst, nonce, chunk, nil)
+	})
+}
+
+func alone(data []byte, f func(dst, chunk []byte) []byte) (cpu time.Duration, stored int64, err error) {
+	dst := make([]byte, 0, aloneChunk+1<<16)
+	for pass := range 2 { // the first one warms up
+		from := measure.OwnCPU()
+		stored = 0
+		for at := 0; at < len(data); at += aloneChunk {
+			stored += int64(len(f(dst, data[at:min(at+aloneChunk, len(data))])))
+		}
+		if cpu = measure.OwnCPU() - from; pass == 1 && cpu == 0 {
+			return 0, 0, fmt.Errorf("%d bytes are too few to be measured", len(data))
+		}
+	}
+	return cpu, stored, nil
+}
