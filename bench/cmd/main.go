@@ -16,6 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/bench/calls"
 	"tidemark/bench/tiering"
 	"tidemark/integration/cluster"
 )
@@ -146,7 +147,7 @@ func tieringSuite(ctx context.Context, o options) (complete bool, err error) {
 	}
 	return tiering.Run(ctx, tiering.Options{Kafka: o.kafka, Jar: o.jar, CLI: o.cli, Dir: dir, Heap: o.heap, Rounds: o.rounds, Full: o.rounds >= fullRounds,
 		Row: o.row, Before: o.before, Size: o.size, Warm: o.warm, Segment: o.segment, PerPartition: o.perPartition, Properties: o.properties,
-		Peer: tiering.Peer{Libs: os.Getenv("PEER_LIBS"), Props: os.Getenv("PEER_PROPS"), Kafka: os.Getenv("PEER_KAFKA")}})
+		Peer: calls.Peer{Libs: os.Getenv("PEER_LIBS"), Props: os.Getenv("PEER_PROPS"), Kafka: os.Getenv("PEER_KAFKA")}})
 }
 
 // place is where a run lies: below the repository's root unless the path is absolute.

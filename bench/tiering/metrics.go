@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tidemark/bench/calls"
 	"tidemark/bench/report"
 )
 
@@ -35,8 +36,8 @@ func (o Options) metrics() (all []report.Metric) {
 	if o.Before != "" {
 		return all
 	}
-	for _, m := range drivenMetrics() {
-		if o.wants(m.Row) && built(m.Row) == "" && (m.Peer != string(foreign) || o.Peer.Libs != "") {
+	for _, m := range calls.Metrics() {
+		if o.wants(m.Row) && calls.Built(m.Row) == "" && (m.Peer != string(calls.Foreign) || o.Peer.Libs != "") {
 			all = append(all, m)
 		}
 	}
@@ -56,14 +57,14 @@ func (a against) lines(peer bool) (all []report.Metric) {
 	}
 	switch {
 	case peer:
-		with(func(m *report.Metric) { m.Peer = string(foreign); m.Target = a.target })
+		with(func(m *report.Metric) { m.Peer = string(calls.Foreign); m.Target = a.target })
 	case a.dated != 0:
 		with(func(m *report.Metric) { m.Peer, m.Dated, m.Target = incumbent, a.dated, a.target })
 	case a.target != nil || a.vanilla == "":
 		with(func(m *report.Metric) { m.OursOnly, m.Target = true, a.target })
 	}
 	if strings.HasSuffix(a.name, ".file") {
-		with(func(m *report.Metric) { m.Peer = string(local) })
+		with(func(m *report.Metric) { m.Peer = string(calls.Local) })
 	}
 	return all
 }

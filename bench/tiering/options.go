@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/bench/calls"
 )
 
 // Options are the sizes of a run.
@@ -16,12 +18,9 @@ type Options struct {
 	Segment                    int64  // segment.bytes of the topic with one partition
 	PerPartition               int32
 	Properties                 map[string]string
-	Peer                       Peer
+	Peer                       calls.Peer
 	Before                     string // another Tidemark jar: the run compares the two, and nothing else
 }
-
-// Peer is a foreign plugin. Without Libs there is none.
-type Peer struct{ Libs, Props, Kafka string }
 
 // Row is a line of the suite's table.
 type Row struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/bench/calls"
 	"tidemark/bench/measure"
 	"tidemark/bench/report"
 	"tidemark/bench/workload"
@@ -54,7 +55,7 @@ func Run(ctx context.Context, o Options) (complete bool, err error) {
 	}
 	fmt.Printf("tiering suite, %s: %d rounds, %.0f MB a topic; nothing is printed before it is checked\n", o.label(), o.Rounds, float64(o.Size)/1e6)
 	for _, row := range Rows {
-		if missing := built(row.Name); missing != "" && o.wants(row.Name) {
+		if missing := calls.Built(row.Name); missing != "" && o.wants(row.Name) {
 			r.note(fmt.Sprintf("%s is not measured: there is no setting %s.", row.Name, missing))
 		}
 	}
@@ -64,6 +65,8 @@ func Run(ctx context.Context, o Options) (complete bool, err error) {
 	if r.bare, err = bare(ctx, r.dir, o.Size); err != nil {
 		return false, err
 	}
+	driven := &calls.Run{Kafka: o.Kafka, Jar: o.Jar, Dir: r.dir, Rounds: o.Rounds, Full: o.Full, Size: o.Size, Peer: o.Peer, Results: r.results,
+		Wants: o.wants, Note: r.note}
 	brokers := slices.ContainsFunc(steps, func(s step) bool { return len(s.rows) > 0 && s.wanted(o) })
 	for round := 1; round <= o.Rounds; round++ {
 		for _, s := range sides {
@@ -72,7 +75,7 @@ func Run(ctx context.Context, o Options) (complete bool, err error) {
 			}
 		}
 		if o.Before == "" {
-			r.driveAll(ctx, round)
+			driven.Round(ctx, round)
 		}
 	}
 	return r.finish(ctx)
@@ -188,5 +191,12 @@ func (r *run) lose(l *life, failed []step, err error) {
 		for _, row := range s.rows {
 			r.results.Lose(row, l.side.key, fmt.Sprintf("round %d, %s: %s", l.round, l.side.name, reason))
 		}
+	}
+}
+
+// note adds a line to the report, once.
+func (r *run) note(line string) {
+	if !slices.Contains(r.cold, line) {
+		r.cold = append(r.cold, line)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/bench/broker"
+	"tidemark/bench/calls"
 	"tidemark/bench/measure"
 	"tidemark/bench/report"
 	"tidemark/integration/objectserver"
@@ -27,8 +28,6 @@ type side struct {
 
 // Names of sides in the report.
 const (
-	foreign   report.Side = "foreign"
-	local     report.Side = "local"
 	before    report.Side = "before"
 	incumbent             = "incumbent"
 )
@@ -45,7 +44,7 @@ func (o Options) sides() ([]side, error) {
 	}
 	all := []side{
 		{"vanilla", report.Peer, "disk", o.Kafka, func(*objectserver.Server) (broker.Plugin, error) { return broker.Vanilla(), nil }},
-		{"local", local, "file", o.Kafka, func(*objectserver.Server) (broker.Plugin, error) { return broker.Local(o.Kafka) }},
+		{"local", calls.Local, "file", o.Kafka, func(*objectserver.Server) (broker.Plugin, error) { return broker.Local(o.Kafka) }},
 		{"tidemark-file", report.Ours, "file", o.Kafka, func(*objectserver.Server) (broker.Plugin, error) {
 			return broker.Tidemark("tidemark-file", o.Jar, nil), nil
 		}},
@@ -71,7 +70,7 @@ func (o Options) sides() ([]side, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(all, side{"foreign", foreign, store, kafka, func(s *objectserver.Server) (broker.Plugin, error) {
+	return append(all, side{"foreign", calls.Foreign, store, kafka, func(s *objectserver.Server) (broker.Plugin, error) {
 		return broker.Foreign("foreign", libs, o.Peer.Props, s)
 	}}), nil
 }

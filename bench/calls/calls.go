@@ -1,4 +1,4 @@
-package tiering
+package calls
 
 import (
 	"context"
@@ -27,29 +27,53 @@ const (
 	ownClean   report.Side = "own clean run"
 )
 
+// Peers that are plugins.
+const (
+	Foreign report.Side = "foreign"
+	Local   report.Side = "local" // Kafka's LocalTieredStorage
+)
+
+// Peer is a foreign plugin. Without Libs there is none.
+type Peer struct{ Libs, Props, Kafka string }
+
+// Run is what the rows have in common.
+type Run struct {
+	Kafka, Jar, Dir string
+	Rounds          int
+	Full            bool
+	Size            int64 // bytes, about what a row copies
+	Peer            Peer
+	Results         *report.Results
+	Wants           func(row string) bool
+	Note            func(line string) // adds a line to the report, once
+
+	drivers int
+	tmp     string // of drivers, "" is each its own
+}
+
 // driven is a row that needs no broker: a plugin is called in a JVM of its own.
 type driven struct {
 	row   string
 	limit time.Duration
-	do    func(*run, context.Context, int) error
+	do    func(*Run, context.Context, int) error
 }
 
 var drivenRows = []driven{
-	{"03.copy.raw", 6 * time.Minute, (*run).copyCalls},
-	{"04.copy.zstd", 6 * time.Minute, (*run).copyZstd},
-	{"05.copy.encrypt", 6 * time.Minute, (*run).copyEncrypt},
-	{"07.fetch.first", 6 * time.Minute, (*run).firstBytes},
-	{"09.fetch.churn", 6 * time.Minute, (*run).churn},
-	{"11.jni.cross", 4 * time.Minute, (*run).crossings},
-	{"22.start.load", 4 * time.Minute, (*run).loading},
-	{"23.delete.topic", 10 * time.Minute, (*run).deleting},
-	{"31.degraded", 15 * time.Minute, (*run).degraded},
+	{"03.copy.raw", 6 * time.Minute, (*Run).copyCalls},
+	{"04.copy.zstd", 6 * time.Minute, (*Run).copyZstd},
+	{"05.copy.encrypt", 6 * time.Minute, (*Run).copyEncrypt},
+	{"07.fetch.first", 6 * time.Minute, (*Run).firstBytes},
+	{"09.fetch.churn", 6 * time.Minute, (*Run).churn},
+	{"11.jni.cross", 4 * time.Minute, (*Run).crossings},
+	{"22.start.load", 4 * time.Minute, (*Run).loading},
+	{"23.delete.topic", 10 * time.Minute, (*Run).deleting},
+	{"31.degraded", 15 * time.Minute, (*Run).degraded},
 }
 
-// driveAll runs the wanted rows of one round.
-func (r *run) driveAll(ctx context.Context, round int) {
+// Round runs the wanted rows of one round.
+func (r *Run) Round(ctx context.Context, round int) {
 	for _, d := range drivenRows {
-		if !r.wants(d.row) || built(d.row) != "" || ctx.Err() != nil {
+		if !r.Wants(d.row) || Built(d.row) != "" || ctx.Err() != nil {
 			continue
 		}
 		limited, cancel := context.WithTimeout(ctx, d.limit)
@@ -59,24 +83,24 @@ func (r *run) driveAll(ctx context.Context, round int) {
 		if err != nil {
 			reason, _, _ := strings.Cut(err.Error(), "\n")
 			fmt.Printf("  round %d/%d %s failed: %v\n", round, r.Rounds, d.row, err)
-			r.results.Lose(d.row, report.Ours, fmt.Sprintf("round %d: %s", round, reason))
+			r.Results.Lose(d.row, report.Ours, fmt.Sprintf("round %d: %s", round, reason))
 		}
 		fmt.Printf("  round %d/%d %-14s took %.0f s\n", round, r.Rounds, d.row, time.Since(from).Seconds())
 	}
 }
 
 // add records a number that was checked, and prints it.
-func (r *run) add(row, metric string, side report.Side, round int, v float64) {
-	if !r.results.Declared(row, metric) {
+func (r *Run) add(row, metric string, side report.Side, round int, v float64) {
+	if !r.Results.Declared(row, metric) {
 		return
 	}
-	r.results.Add(row, metric, side, round, v)
+	r.Results.Add(row, metric, side, round, v)
 	fmt.Printf("  round %d/%d %-14s %-24s %-22s %10.2f\n", round, r.Rounds, side, row, metric, v)
 }
 
 // serve starts an S3 server for a driven row, and stops it with the returned function.
-func (r *run) serve(ctx context.Context, start func(context.Context, string) (*objectserver.Server, error)) (*objectserver.Server, func(), error) {
-	dir := filepath.Join(r.dir, "driven-server")
+func (r *Run) serve(ctx context.Context, start func(context.Context, string) (*objectserver.Server, error)) (*objectserver.Server, func(), error) {
+	dir := filepath.Join(r.Dir, "driven-server")
 	server, err := start(ctx, dir)
 	if err != nil {
 		return nil, nil, err
@@ -88,7 +112,7 @@ func (r *run) serve(ctx context.Context, start func(context.Context, string) (*o
 }
 
 // proxied is an S3 server with the fault proxy before it.
-func (r *run) proxied(ctx context.Context, round int) (place, *faultproxy.Proxy, func(), error) {
+func (r *Run) proxied(ctx context.Context, round int) (place, *faultproxy.Proxy, func(), error) {
 	server, stop, err := r.serve(ctx, objectserver.Start)
 	if err != nil {
 		return place{}, nil, nil, err
@@ -102,14 +126,14 @@ func (r *run) proxied(ctx context.Context, round int) (place, *faultproxy.Proxy,
 }
 
 // segments writes segments below the run's directory; the returned function removes them.
-func (r *run) segments(n int, size int64) ([]driver.Segment, func(), error) {
-	dir := filepath.Join(r.dir, "segments")
+func (r *Run) segments(n int, size int64) ([]driver.Segment, func(), error) {
+	dir := filepath.Join(r.Dir, "segments")
 	all, err := driver.WriteSegments(dir, 1, n, size, 0)
 	return all, func() { _ = os.RemoveAll(dir) }, err
 }
 
 // copyCalls times copyLogSegmentData alone, beside a bare client that sends the same files in the same parts.
-func (r *run) copyCalls(ctx context.Context, round int) error {
+func (r *Run) copyCalls(ctx context.Context, round int) error {
 	segments, remove, err := r.segments(5, r.Size/4)
 	if err != nil {
 		return err
@@ -125,12 +149,12 @@ func (r *run) copyCalls(ctx context.Context, round int) error {
 		return err
 	}
 	defer stop()
-	r.note("Calls of row 03 went to " + name + ".")
+	r.Note("Calls of row 03 went to " + name + ".")
 	for _, at := range []place{{server, server.Endpoint}, {}} {
 		for _, side := range r.rivals(at) {
 			err := r.with(ctx, side, at, nil, func(d *driver.Driver) error { return r.copySide(ctx, round, side, at, d, segments) })
 			if err != nil {
-				r.results.Lose("03.copy.raw", side, err.Error())
+				r.Results.Lose("03.copy.raw", side, err.Error())
 				return err
 			}
 		}
@@ -138,7 +162,7 @@ func (r *run) copyCalls(ctx context.Context, round int) error {
 	return r.copyBare(ctx, round, server, segments[1:])
 }
 
-func (r *run) copySide(ctx context.Context, round int, side report.Side, at place, d *driver.Driver, segments []driver.Segment) error {
+func (r *Run) copySide(ctx context.Context, round int, side report.Side, at place, d *driver.Driver, segments []driver.Segment) error {
 	if _, err := d.Copy(ctx, segments[0]); err != nil { // warm-up
 		return err
 	}
@@ -170,7 +194,7 @@ func (r *run) copySide(ctx context.Context, round int, side report.Side, at plac
 	return nil
 }
 
-func (r *run) copyBare(ctx context.Context, round int, server *objectserver.Server, segments []driver.Segment) error {
+func (r *Run) copyBare(ctx context.Context, round int, server *objectserver.Server, segments []driver.Segment) error {
 	store, err := s3.Open(ctx, server.Config("bare"), slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		return err
@@ -195,12 +219,4 @@ func (r *run) copyBare(ctx context.Context, round int, server *objectserver.Serv
 	return nil
 }
 
-// note adds a line to the report, once.
-func (r *run) note(line string) {
-	for _, n := range r.cold {
-		if n == line {
-			return
-		}
-	}
-	r.cold = append(r.cold, line)
-}
+func rate(bytes int64, d time.Duration) float64 { return float64(bytes) / 1e6 / d.Seconds() }

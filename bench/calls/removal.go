@@ -1,4 +1,4 @@
-package tiering
+package calls
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func putBytes(ctx context.Context, store objectstore.Store, key string, data []b
 }
 
 // crossings measures the way from Java into the library and back, and how fast cached bytes come over it.
-func (r *run) crossings(ctx context.Context, round int) error {
+func (r *Run) crossings(ctx context.Context, round int) error {
 	segments, remove, err := r.segments(1, 16<<20)
 	if err != nil {
 		return err
@@ -69,19 +69,19 @@ func (r *run) crossings(ctx context.Context, round int) error {
 
 // loading is what configuring the plugin for the first time and copying a first segment takes: ours once with an empty directory for the
 // extracted library and once, as at every later start of a broker, with it there.
-func (r *run) loading(ctx context.Context, round int) error {
+func (r *Run) loading(ctx context.Context, round int) error {
 	segments, remove, err := r.segments(1, 1<<20)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	r.tmp = filepath.Join(r.dir, fmt.Sprint("tmp-", round))
+	r.tmp = filepath.Join(r.Dir, fmt.Sprint("tmp-", round))
 	defer func() { _ = os.RemoveAll(r.tmp); r.tmp = "" }()
 	if err := os.MkdirAll(r.tmp, 0o700); err != nil {
 		return err
 	}
 	const row = "22.start.load"
-	trivial, err := r.load(ctx, local, segments[0])
+	trivial, err := r.load(ctx, Local, segments[0])
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *run) loading(ctx context.Context, round int) error {
 	if err != nil {
 		return err
 	}
-	for side, l := range map[report.Side]loaded{local: trivial, report.Ours: later} {
+	for side, l := range map[report.Side]loaded{Local: trivial, report.Ours: later} {
 		r.add(row, "load.file", side, round, l.wall)
 		r.add(row, "load.cpu.file", side, round, l.cpu)
 		r.add(row, "first.copy.file", side, round, l.copy)
@@ -109,7 +109,7 @@ func (r *run) loading(ctx context.Context, round int) error {
 // loaded is in milliseconds and MiB.
 type loaded struct{ wall, cpu, copy, rss float64 }
 
-func (r *run) load(ctx context.Context, side report.Side, s driver.Segment) (l loaded, err error) {
+func (r *Run) load(ctx context.Context, side report.Side, s driver.Segment) (l loaded, err error) {
 	d, err := r.drive(side, place{}, nil)
 	if err != nil {
 		return l, err
@@ -144,7 +144,7 @@ func (r *run) load(ctx context.Context, side report.Side, s driver.Segment) (l l
 }
 
 // deleting removes a topic's segments one call after the other, as the broker's metadata thread does, from a store that answers in 50 ms.
-func (r *run) deleting(ctx context.Context, round int) error {
+func (r *Run) deleting(ctx context.Context, round int) error {
 	n := 500
 	if r.Full {
 		n = 10000
@@ -173,7 +173,7 @@ func (r *run) deleting(ctx context.Context, round int) error {
 	return nil
 }
 
-func (r *run) deleteSide(ctx context.Context, round int, side report.Side, at place, proxy *faultproxy.Proxy, d *driver.Driver, segments []driver.Segment) error {
+func (r *Run) deleteSide(ctx context.Context, round int, side report.Side, at place, proxy *faultproxy.Proxy, d *driver.Driver, segments []driver.Segment) error {
 	if _, err := d.Each(ctx, 16, segments, d.Copy); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func count(ctx context.Context, store objectstore.Store, prefix string) (n int, 
 }
 
 // degraded copies and reads with a share of requests that fail: refused with 503, reset, or answered a second late.
-func (r *run) degraded(ctx context.Context, round int) error {
+func (r *Run) degraded(ctx context.Context, round int) error {
 	n := 104
 	if r.Full {
 		n = 256
@@ -285,7 +285,7 @@ func faults(share float64) []faultproxy.Rule {
 	}
 }
 
-func (r *run) degradedSide(ctx context.Context, round int, side report.Side, proxy *faultproxy.Proxy, d *driver.Driver, segments []driver.Segment, share float64) error {
+func (r *Run) degradedSide(ctx context.Context, round int, side report.Side, proxy *faultproxy.Proxy, d *driver.Driver, segments []driver.Segment, share float64) error {
 	if _, err := d.Each(ctx, 4, segments[:8], d.Copy); err != nil { // warm-up
 		return err
 	}

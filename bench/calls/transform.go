@@ -1,4 +1,4 @@
-package tiering
+package calls
 
 import (
 	"context"
@@ -47,8 +47,8 @@ func encryption(dir string) (map[string]string, error) {
 	return map[string]string{"segment.encryption.keys.file": file}, os.WriteFile(file, fmt.Appendf(nil, "bench %x\n", key), 0o600)
 }
 
-// built reports whether the configuration reference has all settings that a row needs; missing names the first that it lacks.
-func built(row string) (missing string) {
+// Built reports whether the configuration reference has all settings that a row needs; missing names the first that it lacks.
+func Built(row string) (missing string) {
 	t, ok := transforms[row]
 	if !ok {
 		return ""
@@ -78,18 +78,18 @@ func built(row string) (missing string) {
 	return ""
 }
 
-func (r *run) copyZstd(ctx context.Context, round int) error {
+func (r *Run) copyZstd(ctx context.Context, round int) error {
 	return r.transform(ctx, round, "04.copy.zstd")
 }
 
-func (r *run) copyEncrypt(ctx context.Context, round int) error {
+func (r *Run) copyEncrypt(ctx context.Context, round int) error {
 	return r.transform(ctx, round, "05.copy.encrypt")
 }
 
 // transform copies events to files, transformed on the way and one call at a time, beside the bare transformation of the same bytes.
-func (r *run) transform(ctx context.Context, round int, row string) error {
+func (r *Run) transform(ctx context.Context, round int, row string) error {
 	t := transforms[row]
-	dir := filepath.Join(r.dir, "segments")
+	dir := filepath.Join(r.Dir, "segments")
 	defer os.RemoveAll(dir)
 	segments, err := driver.WriteSegments(dir, 1, 5, r.Size/8, 1)
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *run) transform(ctx context.Context, round int, row string) error {
 				return err
 			}
 		}
-		stored, err := sizeOf(filepath.Join(r.dir, fmt.Sprint("driver-", r.drivers), "store"))
+		stored, err := sizeOf(filepath.Join(r.Dir, fmt.Sprint("driver-", r.drivers), "store"))
 		if err != nil {
 			return err
 		}

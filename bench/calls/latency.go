@@ -1,4 +1,4 @@
-package tiering
+package calls
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const firstRead = 64 << 10
 
 // firstBytes reads from a random place of a segment that nothing is known of, in the order of calls in which a broker does, and then from
 // another place of the same segment.
-func (r *run) firstBytes(ctx context.Context, round int) error {
+func (r *Run) firstBytes(ctx context.Context, round int) error {
 	n := 24
 	if r.Full {
 		n = 200
@@ -54,7 +54,7 @@ func (r *run) firstBytes(ctx context.Context, round int) error {
 	return r.firstBare(ctx, round, at, proxy, segments[0])
 }
 
-func (r *run) firstSide(ctx context.Context, round int, side report.Side, proxy *faultproxy.Proxy, d *driver.Driver, segments []driver.Segment) error {
+func (r *Run) firstSide(ctx context.Context, round int, side report.Side, proxy *faultproxy.Proxy, d *driver.Driver, segments []driver.Segment) error {
 	for _, s := range segments[:4] { // warm-up of the JVM
 		if _, err := r.firstRead(ctx, d, s, 0); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (r *run) firstSide(ctx context.Context, round int, side report.Side, proxy 
 }
 
 // firstRead is what a broker calls for the first bytes that a consumer gets.
-func (r *run) firstRead(ctx context.Context, d *driver.Driver, s driver.Segment, at int64) (time.Duration, error) {
+func (r *Run) firstRead(ctx context.Context, d *driver.Driver, s driver.Segment, at int64) (time.Duration, error) {
 	var sum time.Duration
 	for _, kind := range []string{"OFFSET", "TIMESTAMP"} { // the broker caches both together, with the absent transaction index
 		a, err := d.Index(ctx, s, kind)
@@ -141,7 +141,7 @@ func chain(requests []faultproxy.Request) (serial int, waited time.Duration) {
 }
 
 // firstBare is one GET of the same size through the same proxy.
-func (r *run) firstBare(ctx context.Context, round int, at place, proxy *faultproxy.Proxy, s driver.Segment) error {
+func (r *Run) firstBare(ctx context.Context, round int, at place, proxy *faultproxy.Proxy, s driver.Segment) error {
 	if err := proxy.Script(injected); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *run) firstBare(ctx context.Context, round int, at place, proxy *faultpr
 }
 
 // churn reads at random from many segments with a memory cache of a small part of them.
-func (r *run) churn(ctx context.Context, round int) error {
+func (r *Run) churn(ctx context.Context, round int) error {
 	n, reads := 320, 1500
 	if r.Full {
 		n, reads = 500, 20000
@@ -203,7 +203,7 @@ func (r *run) churn(ctx context.Context, round int) error {
 	return nil
 }
 
-func (r *run) churnSide(ctx context.Context, round int, side report.Side, proxy *faultproxy.Proxy, d *driver.Driver, segments []driver.Segment, reads int) error {
+func (r *Run) churnSide(ctx context.Context, round int, side report.Side, proxy *faultproxy.Proxy, d *driver.Driver, segments []driver.Segment, reads int) error {
 	if _, err := d.Each(ctx, 8, segments, d.Copy); err != nil {
 		return err
 	}

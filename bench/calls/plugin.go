@@ -1,4 +1,4 @@
-package tiering
+package calls
 
 import (
 	"context"
@@ -30,13 +30,13 @@ func (p place) suffix() string {
 }
 
 // drivers counts the directories of this run's drivers.
-func (r *run) driverDir() string {
+func (r *Run) driverDir() string {
 	r.drivers++
-	return filepath.Join(r.dir, fmt.Sprint("driver-", r.drivers))
+	return filepath.Join(r.Dir, fmt.Sprint("driver-", r.drivers))
 }
 
 // drive starts a JVM with a plugin that is not configured yet. settings are ours only.
-func (r *run) drive(side report.Side, at place, settings map[string]string) (*driver.Driver, error) {
+func (r *Run) drive(side report.Side, at place, settings map[string]string) (*driver.Driver, error) {
 	o := driver.Options{Kafka: r.Kafka, Dir: r.driverDir(), Tmp: r.tmp, Settings: map[string]string{}}
 	switch side {
 	case report.Ours:
@@ -59,14 +59,14 @@ func (r *run) drive(side report.Side, at place, settings map[string]string) (*dr
 		for k, v := range settings {
 			o.Settings[k] = v
 		}
-	case local:
+	case Local:
 		libs, err := cluster.FetchLocalTieredStorage(r.Kafka)
 		if err != nil {
 			return nil, err
 		}
 		o.Class, o.Libs = broker.LocalClass, libs
 		o.Settings["dir"], o.Settings["delete.on.close"] = filepath.Join(o.Dir, "store"), "false"
-	case foreign:
+	case Foreign:
 		given, err := broker.ReadProperties(r.Peer.Props)
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (r *run) drive(side report.Side, at place, settings map[string]string) (*dr
 }
 
 // with runs f with a configured plugin and ends it; its directory goes unless f failed.
-func (r *run) with(ctx context.Context, side report.Side, at place, settings map[string]string, f func(*driver.Driver) error) error {
+func (r *Run) with(ctx context.Context, side report.Side, at place, settings map[string]string, f func(*driver.Driver) error) error {
 	d, err := r.drive(side, at, settings)
 	if err != nil {
 		return err
@@ -96,13 +96,13 @@ func (r *run) with(ctx context.Context, side report.Side, at place, settings map
 	}
 	d.Close()
 	if err == nil {
-		err = os.RemoveAll(filepath.Join(r.dir, fmt.Sprint("driver-", r.drivers)))
+		err = os.RemoveAll(filepath.Join(r.Dir, fmt.Sprint("driver-", r.drivers)))
 	}
 	return err
 }
 
 // hasForeign reports whether there is a foreign plugin with this kind of store.
-func (r *run) hasForeign(at place) bool {
+func (r *Run) hasForeign(at place) bool {
 	if r.Peer.Libs == "" {
 		return false
 	}
@@ -111,13 +111,13 @@ func (r *run) hasForeign(at place) bool {
 }
 
 // rivals are the sides that a driven row compares in one place, ours first.
-func (r *run) rivals(at place) []report.Side {
+func (r *Run) rivals(at place) []report.Side {
 	sides := []report.Side{report.Ours}
 	if at.server == nil {
-		sides = append(sides, local)
+		sides = append(sides, Local)
 	}
 	if r.hasForeign(at) {
-		sides = append(sides, foreign)
+		sides = append(sides, Foreign)
 	}
 	return sides
 }
