@@ -17,7 +17,7 @@ type Config struct {
 	CopyDeadline    time.Duration `config:"copy.deadline.ms" default:"120000" doc:"Longest time a copy may take beside the time its bytes take at copy.min.rate. A copy that does not end blocks the tiering of its partition."`
 	CopyMinRate     int64         `config:"copy.min.rate" default:"1048576" doc:"Slowest progress of a copy that is still waited for."`
 	CleanupDeadline time.Duration `config:"copy.cleanup.deadline.ms" default:"20000" doc:"Longest time to remove the objects of a failed copy before it is left to the background."`
-	ChunkBytes      int           `config:"segment.chunk.bytes" default:"4194304" doc:"Unit of reading and checking of new segments, in bytes: 65536 to 67108864. Smaller chunks make random reads cheaper and sequential ones need more requests."`
+	ChunkBytes      int           `config:"segment.chunk.bytes" default:"1048576" doc:"Unit of checking and caching of new segments, in bytes: 65536 to 67108864. The first read at a position fetches one chunk; a consumer that reads in sequence gets many with one GET."`
 	HoldMaxBytes    int64         `config:"hold.max.bytes" default:"10737418240" doc:"Disk that segments waiting for their table may keep after local retention, in bytes per broker. Beyond it the stored segment is read back instead. 0 = no hold files."`
 	HandOverTimeout time.Duration `config:"handover.timeout.ms" default:"2000" doc:"Longest time that handing a copied segment to the table side may delay the return of the copy."`
 	Fetch           fetch.Config
@@ -28,7 +28,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		CopyParallel: 10, CopyDeadline: 2 * time.Minute, CopyMinRate: 1 << 20, CleanupDeadline: 20 * time.Second,
-		ChunkBytes: 4 << 20, HoldMaxBytes: 10 << 30, HandOverTimeout: 2 * time.Second,
+		ChunkBytes: 1 << 20, HoldMaxBytes: 10 << 30, HandOverTimeout: 2 * time.Second,
 		Fetch: fetch.DefaultConfig(), Reclaim: reclaim.DefaultConfig(),
 	}
 }

@@ -16,7 +16,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("defaults: %v", err)
 	}
 	bad := DefaultConfig()
-	bad.HoldMaxBytes = -1
+	bad.HoldMaxBytes, bad.Fetch.ReadAhead = -1, -1 // zero is legal
 	var keys []string
 	var walk func(defaults, zero reflect.Value)
 	walk = func(v, zero reflect.Value) {
@@ -43,14 +43,18 @@ func TestConfig(t *testing.T) {
 				got = strconv.FormatInt(x, 10)
 			case string:
 				got = x
+			case bool:
+				got = strconv.FormatBool(x)
 			}
-			if key != "hold.max.bytes" {
+			if zero.Field(i).Kind() != reflect.Int64 || zero.Field(i).Int() >= 0 {
 				zero.Field(i).SetZero()
 			}
 			if got != want {
 				t.Errorf("%s: documented %q, in the code %q", key, want, got)
 			}
-			keys = append(keys, key)
+			if f.Type.Kind() != reflect.Bool { // every bool is right
+				keys = append(keys, key)
+			}
 		}
 	}
 	walk(reflect.ValueOf(DefaultConfig()), reflect.ValueOf(&bad).Elem())

@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Ingest.Linger != 2*time.Second || c.Storage.Fetch.CacheBytes != 128<<20 || !c.Tables.Enabled || c.Native.Slabs != 64 {
+	if c.Ingest.Linger != 2*time.Second || c.Storage.Fetch.CacheBytes != 256<<20 || !c.Tables.Enabled || c.Native.Slabs != 64 {
 		t.Errorf("%+v", c)
 	}
 	if _, err := Parse(s3Properties(nil)); err != nil {

@@ -114,7 +114,7 @@ func TestStallEndsAtTheDeadline(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	const capacity = 16 * stored.MinChunkSize
 	m, f := setup(t, nil)
-	f.chunks = newCache[chunkKey, []byte]("test", capacity, f.chunks.pace, f.tasks, f.chunks.count)
+	f.chunks.mem = newBuffers("test", capacity)
 	ref, data := m.put(t, 1, 3*capacity)
 	s, err := f.Segment(deadline(t), ref)
 	if err != nil {
@@ -129,30 +129,26 @@ func TestMemoryIsBounded(t *testing.T) {
 				if err := s.Read(deadline(t), p, pos); err != nil || !bytes.Equal(p, data[pos:pos+int64(len(p))]) {
 					t.Errorf("read at %d: %v", pos, err)
 				}
-				if used := f.chunks.used(); used > capacity {
+				if used := f.chunks.mem.used(); used > capacity {
 					t.Errorf("%d bytes in use, the budget is %d", used, capacity)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	f.chunks.mu.Lock()
-	defer f.chunks.mu.Unlock()
-	if f.chunks.wanted != 0 || f.chunks.lru.Len() != len(f.chunks.entries) || int64(f.chunks.lru.Len())*stored.MinChunkSize != f.chunks.mem.Used() {
-		t.Errorf("at rest: %d wanted, %d in order, %d entries, %d bytes", f.chunks.wanted, f.chunks.lru.Len(), len(f.chunks.entries), f.chunks.mem.Used())
-	}
+	atRest(t, f)
 }
 
 func TestWaitingForMemoryEndsWithTheContext(t *testing.T) {
 	m, f := setup(t, nil)
-	f.chunks = newCache[chunkKey, []byte]("test", stored.MinChunkSize, f.chunks.pace, f.tasks, f.chunks.count)
+	f.chunks.mem = newBuffers("test", stored.MinChunkSize)
 	ref, _ := m.put(t, 1, 2*stored.MinChunkSize)
 	log, _ := ref.Keys()
 	s, err := f.Segment(deadline(t), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, unpin, err := f.chunk(deadline(t), log, s.m, 0)
+	e, err := f.chunks.get(deadline(t), s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +160,7 @@ func TestWaitingForMemoryEndsWithTheContext(t *testing.T) {
 	if n := m.count(log); n != 1 {
 		t.Errorf("%d reads: one began without memory", n)
 	}
-	unpin()
+	f.chunks.put(e, false)
 	if err := s.Read(deadline(t), make([]byte, 1), stored.MinChunkSize); err != nil {
 		t.Error(err)
 	}

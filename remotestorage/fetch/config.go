@@ -10,7 +10,11 @@ import (
 
 // Config is the settings of reading. The zero value is invalid; DefaultConfig has the documented defaults.
 type Config struct {
-	CacheBytes   int64         `config:"fetch.cache.bytes" default:"134217728" doc:"Memory for segment chunks, cached and on their way, in bytes. Each concurrent reader needs one chunk (segment.chunk.bytes of the writer); more memory saves GETs when consumers re-read."`
+	CacheBytes   int64         `config:"fetch.cache.bytes" default:"268435456" doc:"Memory for segment chunks, cached and on their way, in bytes, outside of the JVM's heap. Each concurrent reader needs one chunk (segment.chunk.bytes of the writer); more memory makes GETs larger when many partitions are read, and saves GETs when consumers re-read."`
+	ReadAhead    int64         `config:"fetch.read.ahead.bytes" default:"67108864" doc:"How far ahead of a consumer that reads in sequence segments are fetched at most, in bytes; 0 fetches only what is asked for. All consumers together get three quarters of fetch.cache.bytes."`
+	GetBytes     int64         `config:"fetch.get.max.bytes" default:"33554432" doc:"Largest ranged GET, in bytes. GETs grow up to it while a consumer reads in sequence, whatever segment.chunk.bytes is."`
+	ParallelGets int           `config:"fetch.parallel.gets" default:"64" doc:"Most GETs at once on this broker; half of them are kept for bytes that somebody waits for."`
+	Hedge        bool          `config:"fetch.hedge" default:"true" doc:"Ask a second time for bytes that somebody waits for when the first GET stands still for longer than 95 % of them take. At most one GET in twenty; none while the store is in trouble."`
 	SidecarBytes int64         `config:"fetch.sidecar.cache.bytes" default:"67108864" doc:"Memory for sidecars (indexes and manifests), in bytes. A sidecar in the cache saves one GET per first read of a segment."`
 	Deadline     time.Duration `config:"fetch.deadline.ms" default:"60000" doc:"Longest time one chunk or sidecar may take, retries included, beside the time its bytes take at fetch.min.rate."`
 	MinRate      int64         `config:"fetch.min.rate" default:"262144" doc:"Slowest progress of a read that is still waited for."`
@@ -18,13 +22,14 @@ type Config struct {
 
 // DefaultConfig has the documented defaults.
 func DefaultConfig() Config {
-	return Config{CacheBytes: 128 << 20, SidecarBytes: 64 << 20, Deadline: time.Minute, MinRate: 256 << 10}
+	return Config{CacheBytes: 256 << 20, ReadAhead: 64 << 20, GetBytes: 32 << 20, ParallelGets: 64, Hedge: true, SidecarBytes: 64 << 20, Deadline: time.Minute, MinRate: 256 << 10}
 }
 
 // Smallest budgets: below them one reader would wait for another all the time.
 const (
 	minCacheBytes   = 16 << 20
 	minSidecarBytes = 4 << 20
+	minGetBytes     = 1 << 20
 )
 
 // Validate returns all faults at once, each Invalid and naming its key.
@@ -35,6 +40,15 @@ func (c Config) Validate() error {
 	}
 	if c.SidecarBytes < minSidecarBytes {
 		faults = append(faults, status.Errorf(status.Invalid, "fetch.sidecar.cache.bytes is %d, at least %d is needed", c.SidecarBytes, minSidecarBytes))
+	}
+	if c.ReadAhead < 0 {
+		faults = append(faults, status.Errorf(status.Invalid, "fetch.read.ahead.bytes is %d, it must not be negative", c.ReadAhead))
+	}
+	if c.GetBytes < minGetBytes {
+		faults = append(faults, status.Errorf(status.Invalid, "fetch.get.max.bytes is %d, at least %d is needed", c.GetBytes, minGetBytes))
+	}
+	if c.ParallelGets < 1 {
+		faults = append(faults, status.Errorf(status.Invalid, "fetch.parallel.gets is %d, it must be positive", c.ParallelGets))
 	}
 	if c.Deadline < time.Second {
 		faults = append(faults, status.Errorf(status.Invalid, "fetch.deadline.ms is %v, at least 1s is needed", c.Deadline))

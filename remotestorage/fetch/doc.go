@@ -4,14 +4,21 @@
 //
 // Bytes handed out are those that were copied: every chunk is checked against its CRC32C before a byte of it leaves this
 // package, and a stream delivers exactly the range it was opened for or fails; it never ends early. An object that is
-// missing is NotFound; one that is short or damaged is Corrupt and the error names key, range, expected and actual.
+// missing is NotFound; one that is short or damaged is Corrupt and the error names key, range, expected and actual. Bytes that
+// do not match are fetched once more before they are called damaged.
+//
+// GETs are as large as the reading is sequential, whatever the size of a chunk: the window of a reader doubles with every chunk
+// it reads in sequence, across streams and into the next segment of the partition, and falls back to one chunk after a
+// jump. A chunk is handed out as soon as its own bytes have come. A GET that stands still while somebody waits is made a
+// second time, within bounds.
 //
 // A chunk or sidecar that several readers want at once is read once. Failures are never kept: the next reader asks the
 // store again. When a reader gives up, bytes that are already on their way still land in the cache, because the broker
 // drops the result of a read that took too long and asks again for the same offset.
 //
-// Memory for chunks and sidecars comes from two budgets. When one is used up, the least recently used entries go; when
-// nothing can go, readers wait until their context ends.
+// Memory for chunks and sidecars comes from two budgets; that of chunks lies outside of Go's heap. When one is used up,
+// what was read to its end goes first, then what was read longest ago; what was read ahead goes only for somebody who
+// waits. When nothing can go, readers wait until their context ends.
 //
 // # Not its job
 //

@@ -22,6 +22,7 @@ type Deps struct {
 // Ref is a stored segment as a caller knows it.
 type Ref struct {
 	stored.Identity
+	Next   *Ref   // the segment after it, if the caller knows: it may be read ahead
 	Size   int64  // of the log file, to be compared with what is stored; negative = not known
 	Custom []byte // custom metadata, to be compared with what is stored; empty = none
 }
@@ -32,11 +33,17 @@ type Fetcher struct {
 	pace     budget.Pace
 	tasks    *budget.Tasks
 	sidecars *cache[string, sidecar]
-	chunks   *cache[chunkKey, []byte]
+	chunks   *chunks
+	hedging  bool
+	count    counters // lookups of chunks
 	served   telemetry.Counter
 	seconds  telemetry.Histogram
 	damaged  telemetry.Counter
+	gets     telemetry.Counter
+	hedges   telemetry.Counter
 	log      *slog.Logger
+
+	aheadBytes, wastedBytes telemetry.Counter
 }
 
 // sidecar is a checked sidecar with its own checksum.
@@ -50,6 +57,9 @@ type chunkKey struct {
 	chunk int
 }
 
+// maxHistory is how many chunks are remembered as read.
+const maxHistory = 1 << 13
+
 // String is how the chunk is called in errors.
 func (k chunkKey) String() string { return fmt.Sprintf("chunk %d of %s", k.chunk, k.log) }
 
@@ -62,20 +72,34 @@ func New(cfg Config, store objectstore.Reader, deps Deps) *Fetcher {
 		return counters{hits: m["hit"], joins: m["join"], misses: m["miss"]}
 	}
 	f := &Fetcher{
-		store: store, pace: cfg.pace(), tasks: tasks, log: deps.Log,
+		store: store, pace: cfg.pace(), tasks: tasks, log: deps.Log, hedging: cfg.Hedge, count: count("chunk"),
 		sidecars: newCache[string, sidecar]("fetch.sidecar.cache.bytes", cfg.SidecarBytes, cfg.pace(), tasks, count("sidecar")),
-		chunks:   newCache[chunkKey, []byte]("fetch.cache.bytes", cfg.CacheBytes, cfg.pace(), tasks, count("chunk")),
 		served:   deps.Metrics.Counter("fetch_served_bytes_total", "Segment bytes handed out."),
 		seconds:  deps.Metrics.Histogram("fetch_load_seconds", "Time to read one chunk or sidecar from the store.", telemetry.Seconds),
 		damaged:  deps.Metrics.Counter("fetch_corrupt_objects_total", "Reads that found a stored object short or damaged."),
+		gets:     deps.Metrics.Counter("fetch_gets_total", "Ranged GETs of log objects; one may bring many chunks."),
+		hedges:   deps.Metrics.Counter("fetch_hedged_gets_total", "GETs made a second time because the first stood still for longer than most take."),
+
+		aheadBytes:  deps.Metrics.Counter("fetch_read_ahead_bytes_total", "Bytes fetched before a consumer asked for them."),
+		wastedBytes: deps.Metrics.Counter("fetch_read_ahead_wasted_bytes_total", "Bytes fetched ahead and dropped before a consumer came for them."),
 	}
-	deps.Metrics.GaugeFunc("fetch_chunk_memory_bytes", "Memory of chunks, cached and on their way.", func() float64 { return float64(f.chunks.used()) })
+	f.chunks = &chunks{
+		f: f, mem: newBuffers("fetch.cache.bytes", cfg.CacheBytes), gets: budget.NewSlots("fetch.parallel.gets", cfg.ParallelGets), pace: cfg.pace(),
+		most: cfg.GetBytes, ahead: cfg.ReadAhead, entries: map[chunkKey]*chunk{}, history: newHistory(maxHistory), streams: newStreams(),
+	}
+	deps.Metrics.GaugeFunc("fetch_chunk_memory_bytes", "Memory of chunks, cached and on their way.", func() float64 { return float64(f.chunks.mem.used()) })
 	deps.Metrics.GaugeFunc("fetch_sidecar_memory_bytes", "Memory of sidecars, cached and on their way.", func() float64 { return float64(f.sidecars.used()) })
 	return f
 }
 
 // Close ends all loads and waits for them for at most d; it reports whether all have ended.
-func (f *Fetcher) Close(d time.Duration) bool { return f.tasks.Stop(d) }
+func (f *Fetcher) Close(d time.Duration) bool {
+	ended := f.tasks.Stop(d)
+	if ended {
+		f.chunks.close()
+	}
+	return ended
+}
 
 // Sidecar returns the checked sidecar of a segment, with one GET if it is not cached. The result may be kept; its indexes
 // must not be changed. Errors: NotFound, Corrupt, Unsupported, and those of the store.
@@ -165,20 +189,14 @@ func (s sidecar) matches(ref Ref, meta *stored.Metadata) error {
 	return nil
 }
 
-// chunk returns the checked original bytes of a chunk and a function to be called when they are no longer used.
-func (f *Fetcher) chunk(ctx context.Context, log string, m stored.Map, i int) (data []byte, unpin func(), err error) {
-	c := m.Chunks[i]
-	return f.chunks.get(ctx, chunkKey{log, i}, int64(c.StoredSize), func(ctx context.Context) ([]byte, error) {
-		defer f.took(time.Now())
-		data := make([]byte, c.StoredSize)
-		if err := f.store.ReadRange(ctx, log, data, c.Stored); err != nil {
-			return nil, f.noted(err)
+// readNext starts to read the first bytes of a segment that is likely to be wanted next.
+func (f *Fetcher) readNext(ref Ref, bytes int64) {
+	f.tasks.Go("read ahead", func(ctx context.Context) {
+		ctx, cancel := f.pace.WithDeadline(ctx, 0)
+		defer cancel()
+		if s, err := f.Segment(ctx, ref); err == nil { // else whoever wants it will be told
+			f.chunks.readAhead(s, bytes)
 		}
-		if got := stored.CRC(data); got != c.CRC {
-			return nil, f.noted(status.Errorf(status.Corrupt, "log object %s: bytes [%d, %d) have CRC32C %08x, the sidecar says %08x: the object is damaged",
-				log, c.Stored, c.Stored+int64(c.StoredSize), got, c.CRC))
-		}
-		return data, nil
 	})
 }
 

@@ -23,6 +23,7 @@ type memory struct {
 	objects map[string][]byte
 	reads   map[string]int
 	heads   int
+	gets    []int                                       // bytes of the scattered reads
 	before  func(ctx context.Context, key string) error // called without the lock
 }
 
@@ -44,6 +45,21 @@ func (m *memory) ReadRange(ctx context.Context, key string, dst []byte, offset i
 		return objectstore.ShortRange(key, offset, len(dst), int64(len(data)))
 	}
 	copy(dst, data[offset:])
+	return nil
+}
+
+func (m *memory) ReadScatter(ctx context.Context, key string, dsts [][]byte, offset int64, filled func(i int)) error {
+	whole := make([]byte, objectstore.Length(dsts))
+	if err := m.ReadRange(ctx, key, whole, offset); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.gets = append(m.gets, len(whole))
+	m.mu.Unlock()
+	for i, dst := range dsts {
+		whole = whole[copy(dst, whole):]
+		filled(i)
+	}
 	return nil
 }
 
@@ -80,21 +96,31 @@ func (m *memory) put(t testing.TB, segment byte, n int) (Ref, []byte) {
 	c := stored.NewChunker(stored.MinChunkSize)
 	c.Write(data)
 	chunks, whole := c.Finish()
-	id := stored.Identity{TopicID: [16]byte{1}, Partition: 2, SegmentID: [16]byte{segment}, BaseOffset: 100}
-	side, err := stored.EncodeSidecar(stored.Manifest{Identity: id, Topic: "t", EndOffset: 199, Map: chunks}, []stored.Content{
+	ref, side := m.segment(t, segment, chunks)
+	log, sidecar := ref.Keys()
+	m.mu.Lock()
+	m.objects[log], m.objects[sidecar] = data, side
+	m.mu.Unlock()
+	ref.Custom = stored.Metadata{Size: int64(n), CRC: whole, SidecarSize: int32(len(side)), SidecarCRC: stored.CRC(side)}.Encode()
+	return ref, data
+}
+
+// segment is the reference and the sidecar of a segment; segments follow each other, a hundred offsets each.
+func (m *memory) segment(t testing.TB, segment byte, chunks stored.Map) (Ref, []byte) {
+	t.Helper()
+	base := 100 * int64(segment)
+	id := stored.Identity{TopicID: [16]byte{1}, Partition: 2, SegmentID: [16]byte{segment}, BaseOffset: base}
+	side, err := stored.EncodeSidecar(stored.Manifest{Identity: id, Topic: "t", EndOffset: base + 99, Map: chunks}, []stored.Content{
 		{Kind: stored.OffsetIndex, Bytes: []byte("offsets")}, {Kind: stored.TimeIndex},
 		{Kind: stored.ProducerSnapshot}, {Kind: stored.LeaderEpochs, Bytes: []byte("epochs")},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, sidecar := id.Keys()
-	m.mu.Lock()
-	m.objects[log], m.objects[sidecar] = data, side
-	m.mu.Unlock()
-	custom := stored.Metadata{Size: int64(n), CRC: whole, SidecarSize: int32(len(side)), SidecarCRC: stored.CRC(side)}.Encode()
-	return Ref{Identity: id, Size: int64(n), Custom: custom}, data
+	return Ref{Identity: id, Size: chunks.Size}, side
 }
+
+func source(p []byte) objectstore.Source { return bytes.NewReader(p) }
 
 func setup(t testing.TB, change func(*Config)) (*memory, *Fetcher) {
 	t.Helper()

@@ -11,10 +11,15 @@ import (
 
 // Segment is a stored segment whose manifest is known: its original bytes by position.
 type Segment struct {
-	f   *Fetcher
-	log string
-	m   stored.Map
+	f    *Fetcher
+	id   stored.Identity
+	log  string
+	m    stored.Map
+	end  int64 // last offset
+	next *Ref
 }
+
+func (s *Segment) partition() partitionKey { return partitionKey{s.id.TopicID, s.id.Partition} }
 
 // Segment reads the manifest of a stored segment. Errors as those of Sidecar.
 func (f *Fetcher) Segment(ctx context.Context, ref Ref) (*Segment, error) {
@@ -23,7 +28,7 @@ func (f *Fetcher) Segment(ctx context.Context, ref Ref) (*Segment, error) {
 		return nil, err
 	}
 	log, _ := ref.Keys()
-	return &Segment{f: f, log: log, m: s.Manifest.Map}, nil
+	return &Segment{f: f, id: ref.Identity, log: log, m: s.Manifest.Map, end: s.Manifest.EndOffset, next: ref.Next}, nil
 }
 
 // Size is the size of the original log file in bytes.
@@ -37,12 +42,12 @@ func (s *Segment) Read(ctx context.Context, dst []byte, pos int64) error {
 		return status.Wrapf(err, "log object %s", s.log)
 	}
 	for _, span := range spans {
-		data, unpin, err := s.f.chunk(ctx, s.log, s.m, span.Chunk)
+		e, err := s.f.chunks.get(ctx, s, span.Chunk)
 		if err != nil {
 			return err
 		}
-		n := copy(dst, data[span.From:span.To])
-		unpin()
+		n := copy(dst, e.data()[span.From:span.To])
+		s.f.chunks.put(e, span.To == s.m.OriginalSize(span.Chunk))
 		dst = dst[n:]
 		s.f.served.Add(int64(n))
 	}

@@ -1,0 +1,215 @@
+package fetch
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"tidemark/internal/status"
+	"tidemark/remotestorage/stored"
+)
+
+// loading is a run on its way: the task that fetches it with one GET.
+type loading struct {
+	c        *chunks
+	s        *Segment
+	chunks   []*chunk
+	bufs     []*buffer // of chunks, nil for a first one that waits for memory
+	demanded bool
+	granted  context.Context // ends when nobody waits any more before anything was asked of the store
+	abandon  context.CancelFunc
+	asked    atomic.Bool
+	progress atomic.Int64 // when the last chunk came, or the GET began, ns
+}
+
+// idle tells that the store was not asked yet and nobody waits for any chunk. The caller holds mu of the chunks.
+func (l *loading) idle() bool {
+	if l.asked.Load() {
+		return false
+	}
+	for _, e := range l.chunks {
+		if e.refs > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// drop frees the memory of a run that does not start.
+func (l *loading) drop() {
+	for _, b := range l.bufs {
+		if b != nil {
+			b.free()
+		}
+	}
+}
+
+// work is the task. Whatever happens, every chunk lands or fails.
+func (l *loading) work(ctx context.Context) {
+	c := l.c
+	defer l.abandon()
+	var bad []int
+	err := c.f.tasks.Guard("load", func() (err error) {
+		release, err := l.admit()
+		if err != nil {
+			return err
+		}
+		defer release()
+		bad, err = l.read(ctx)
+		return err
+	})
+	failures := make([]error, len(l.chunks))
+	for k, e := range l.chunks {
+		failures[k] = err
+		if !e.over() && l.alone(err, bad, k) {
+			failures[k] = l.reread(ctx, k)
+		}
+	}
+	c.f.noted(l.end(failures))
+}
+
+// end lets all chunks that have not landed fail, and returns what the readers are told.
+func (l *loading) end(failures []error) (told error) {
+	c := l.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, e := range l.chunks {
+		err := failures[k]
+		if err == nil && !e.over() {
+			err = status.Errorf(status.Internal, "read %v: it did not come", e.key)
+		}
+		switch {
+		case e.over():
+		case e.again.running: // the second request decides
+			e.again.first, e.run = err, nil
+		default:
+			if e.refs > 0 {
+				told = err
+			}
+			c.fail(e, err)
+		}
+		if l.bufs[k] != nil && e.buf != l.bufs[k] {
+			l.bufs[k].free()
+		}
+	}
+	c.relieve()
+	return told
+}
+
+// admit waits for the first chunk's memory and for a slot.
+func (l *loading) admit() (release func(), err error) {
+	c := l.c
+	ctx, cancel := c.pace.WithDeadline(l.granted, int64(l.chunks[0].size))
+	defer cancel()
+	if l.bufs[0] == nil {
+		n := l.chunks[0].size
+		c.mu.Lock()
+		c.wanted += c.mem.cost(n)
+		c.relieve()
+		c.mu.Unlock()
+		buf, err := c.mem.get(ctx, n)
+		c.mu.Lock()
+		c.wanted -= c.mem.cost(n)
+		l.bufs[0] = buf
+		l.chunks[0].buf = buf
+		c.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if release, err = c.gets.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.granted.Err() != nil { // between the grants
+		release()
+		return nil, status.Wrapf(l.granted.Err(), "read %v", l.chunks[0].key)
+	}
+	l.asked.Store(true)
+	return release, nil
+}
+
+// read fetches the run; chunks land as they come. bad are those whose bytes are not what the manifest says.
+func (l *loading) read(ctx context.Context) (bad []int, err error) {
+	c := l.c
+	dsts := make([][]byte, len(l.bufs))
+	bytes := int64(0)
+	for k, b := range l.bufs {
+		dsts[k] = b.data
+		bytes += int64(len(b.data))
+	}
+	ctx, cancel := c.pace.WithDeadline(ctx, bytes)
+	defer cancel()
+	began := time.Now()
+	l.progress.Store(began.UnixNano())
+	defer func() { c.f.took(began); c.latency.noteOutcome(err) }()
+	c.f.gets.Inc()
+	first := l.s.m.Chunks[l.chunks[0].key.chunk]
+	err = c.f.store.ReadScatter(ctx, l.s.log, dsts, first.Stored, func(k int) {
+		now := time.Now()
+		if k == 0 {
+			c.latency.note(now.Sub(began))
+		}
+		l.progress.Store(now.UnixNano())
+		if l.check(k, dsts[k]) != nil {
+			bad = append(bad, k)
+			return
+		}
+		l.came(k)
+	})
+	return bad, err
+}
+
+// check compares the bytes of chunk k of the run with the manifest.
+func (l *loading) check(k int, data []byte) error {
+	want := l.s.m.Chunks[l.chunks[k].key.chunk]
+	if got := stored.CRC(data); got != want.CRC {
+		return status.Errorf(status.Corrupt, "log object %s: bytes [%d, %d) have CRC32C %08x, the sidecar says %08x: the object is damaged",
+			l.s.log, want.Stored, want.Stored+int64(want.StoredSize), got, want.CRC)
+	}
+	return nil
+}
+
+// came lands chunk k of the run, unless a second request was faster.
+func (l *loading) came(k int) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	if e := l.chunks[k]; !e.over() {
+		l.c.land(e, l.bufs[k])
+	}
+}
+
+// alone tells whether chunk k is worth a GET of its own after the run has ended with err: its bytes were damaged, perhaps on
+// their way, or others of the run are what the object does not have.
+func (l *loading) alone(err error, bad []int, k int) bool {
+	for _, b := range bad {
+		if b == k {
+			return true
+		}
+	}
+	if !status.Is(err, status.Corrupt) || len(l.chunks) == 1 {
+		return false
+	}
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	return l.chunks[k].refs > 0
+}
+
+// reread asks for chunk k once more, by itself.
+func (l *loading) reread(ctx context.Context, k int) error {
+	c, e := l.c, l.chunks[k]
+	return c.f.tasks.Guard("load", func() error {
+		ctx, cancel := c.pace.WithDeadline(ctx, int64(e.size))
+		defer cancel()
+		c.f.gets.Inc()
+		if err := c.f.store.ReadRange(ctx, l.s.log, l.bufs[k].data, l.s.m.Chunks[e.key.chunk].Stored); err != nil {
+			return err
+		}
+		if err := l.check(k, l.bufs[k].data); err != nil {
+			return err
+		}
+		l.came(k)
+		return nil
+	})
+}
