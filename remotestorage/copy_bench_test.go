@@ -38,7 +38,7 @@ func BenchmarkCopyAndRead(b *testing.B) {
 		for b.Loop() {
 			c.ID[7]++ // not in the cache
 			copied(b, m, &c)
-			s, total, err := m.OpenSegment(deadline(b), c.Segment, 0, -1)
+			s, total, err := m.OpenSegment(deadline(b), c.Segment, nil, 0, -1)
 			must(b, err)
 			for total > 0 {
 				n, err := s.Next(deadline(b), dst)

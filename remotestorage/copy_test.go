@@ -94,7 +94,7 @@ func TestLogObjectAloneIsNoSegment(t *testing.T) {
 	}
 	m.Close(deadline(t))
 	m = start(t, cfg, mem, Deps{})
-	if _, _, err := m.OpenSegment(deadline(t), c.Segment, 0, -1); !status.Is(err, status.NotFound) {
+	if _, _, err := m.OpenSegment(deadline(t), c.Segment, nil, 0, -1); !status.Is(err, status.NotFound) {
 		t.Errorf("open: %v, want NotFound", err)
 	}
 }

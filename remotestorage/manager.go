@@ -141,15 +141,20 @@ func (m *Manager) enter(ctx context.Context, what string) (bounded context.Conte
 }
 
 // OpenSegment prepares to read the original bytes [start, end) of a segment; end -1 is its end. It returns the number of
-// bytes that the stream will deliver. Errors: NotFound, Corrupt, Unsupported, Invalid (start outside the segment),
+// bytes that the stream will deliver. next is the segment after it, which may be read ahead; nil is not known. Errors: NotFound, Corrupt, Unsupported, Invalid (start outside the segment),
 // Closed, and those of the store.
-func (m *Manager) OpenSegment(ctx context.Context, seg Segment, start, end int64) (*Stream, int64, error) {
+func (m *Manager) OpenSegment(ctx context.Context, seg Segment, next *Segment, start, end int64) (*Stream, int64, error) {
 	ctx, leave, err := m.enter(ctx, "open segment")
 	if err != nil {
 		return nil, 0, err
 	}
 	defer leave()
-	return m.fetch.Open(ctx, seg.ref(), start, end)
+	ref := seg.ref()
+	if next != nil {
+		after := next.ref()
+		ref.Next = &after
+	}
+	return m.fetch.Open(ctx, ref, start, end)
 }
 
 // OpenStored is a whole stored segment by position, whose reads end with ctx. Errors as those of OpenSegment.

@@ -162,7 +162,7 @@ func copied(t testing.TB, m *Manager, c *closed) {
 // readBack compares every batch and every index with the files.
 func readBack(t testing.TB, m *Manager, c closed) {
 	t.Helper()
-	s, total, err := m.OpenSegment(deadline(t), c.Segment, 0, -1)
+	s, total, err := m.OpenSegment(deadline(t), c.Segment, nil, 0, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func readBack(t testing.TB, m *Manager, c closed) {
 	batches := 0
 	err = kafkalog.Walk(bytes.NewReader(c.log), int64(len(c.log)), func(b kafkalog.Batch) error {
 		batches++
-		s, _, err := m.OpenSegment(deadline(t), c.Segment, b.Pos, b.Pos+int64(b.Size()))
+		s, _, err := m.OpenSegment(deadline(t), c.Segment, nil, b.Pos, b.Pos+int64(b.Size()))
 		if err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func TestRestart(t *testing.T) {
 	if _, err := m.Copy(deadline(t), c.Segment, c.paths); !status.Is(err, status.Closed) {
 		t.Errorf("copy after close: %v, want Closed", err)
 	}
-	if _, _, err := m.OpenSegment(deadline(t), c.Segment, 0, -1); !status.Is(err, status.Closed) {
+	if _, _, err := m.OpenSegment(deadline(t), c.Segment, nil, 0, -1); !status.Is(err, status.Closed) {
 		t.Errorf("open after close: %v, want Closed", err)
 	}
 	readBack(t, start(t, cfg, store, Deps{}), c)
@@ -330,7 +330,7 @@ func TestDamagedObjectsAreNamed(t *testing.T) {
 			m, c := start(t, config(t), store, Deps{}), segment(t, 1000)
 			copied(t, m, &c)
 			store.Add(storetest.Fault{Op: storetest.Range, Key: "." + suffix, Times: -1, Effect: effect})
-			s, _, err := m.OpenSegment(deadline(t), c.Segment, 0, -1)
+			s, _, err := m.OpenSegment(deadline(t), c.Segment, nil, 0, -1)
 			if err == nil {
 				_, err = s.Next(deadline(t), make([]byte, c.Size))
 			}

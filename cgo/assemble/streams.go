@@ -18,7 +18,12 @@ var indexKinds = map[dispatch.StreamKind]remotestorage.IndexKind{
 // Open starts reading a segment or an index.
 func (i *Instance) Open(ctx context.Context, req dispatch.StreamRequest) (dispatch.Stream, int64, error) {
 	if req.Kind == dispatch.StreamSegment {
-		s, total, err := i.storage.OpenSegment(ctx, segment(req.Segment), req.Start, req.End)
+		var next *remotestorage.Segment
+		if req.Next != nil {
+			s := segment(*req.Next)
+			next = &s
+		}
+		s, total, err := i.storage.OpenSegment(ctx, segment(req.Segment), next, req.Start, req.End)
 		if err != nil {
 			return nil, 0, err
 		}

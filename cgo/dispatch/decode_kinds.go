@@ -96,6 +96,10 @@ func decodeStream(frame []byte) (req StreamRequest, err error) {
 		Deadline:     r.deadline("deadline_ms", m.DeadlineMs()),
 		NextDeadline: r.deadline("next_deadline_ms", m.NextDeadlineMs()),
 	}
+	if next := m.Next(nil); next != nil {
+		s := r.segment(next)
+		req.Next = &s
+	}
 	if req.Kind == StreamSegment && req.End != -1 && req.End < req.Start {
 		r.fail("end: %d is before the start %d", req.End, req.Start)
 	}

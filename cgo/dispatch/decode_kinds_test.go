@@ -132,7 +132,14 @@ func buildCopy(r CopyRequest) []byte {
 func buildStream(r StreamRequest) []byte {
 	return build(KindStream, func(b *builder) flatbuffers.UOffsetT {
 		seg := buildSegment(b, r.Segment)
+		var next flatbuffers.UOffsetT
+		if r.Next != nil {
+			next = buildSegment(b, *r.Next)
+		}
 		wire.StreamRequestStart(b)
+		if r.Next != nil {
+			wire.StreamRequestAddNext(b, next)
+		}
 		wire.StreamRequestAddSegment(b, seg)
 		wire.StreamRequestAddKind(b, wire.StreamKind(r.Kind))
 		wire.StreamRequestAddStart(b, r.Start)
@@ -221,6 +228,8 @@ var (
 		TimeIndex: "/d/flights-3/00000000000000001000.timeindex", ProducerSnapshot: "/d/flights-3/00000000000000002000.snapshot",
 		LeaderEpochs: []byte("0\n1\n2 1000\n")}}
 	testStream     = StreamRequest{Segment: testSegment(), Kind: StreamSegment, Start: 17, End: -1, Deadline: time.Second, NextDeadline: 2 * time.Second}
+	testStreamNext = StreamRequest{Segment: testSegment(), Kind: StreamSegment, End: -1, Deadline: time.Second, NextDeadline: time.Second,
+		Next: testNext()}
 	testDelete     = DeleteRequest{Segment: testSegment(), Deadline: time.Second}
 	testPartition  = TopicPartition{TopicID: testTopicID, Topic: "flights", Partition: 3}
 	testLeadership = LeadershipRequest{Leaders: []TopicPartition{testPartition, {TopicID: testTopicID, Topic: "flights", Partition: 4}},
@@ -229,6 +238,13 @@ var (
 	testSegments = SegmentsRequest{Partition: TopicPartition{TopicID: testTopicID, Topic: "flights", Partition: 3, From: 1000},
 		Segments: []Segment{testSegment(), testSegment()}, More: true}
 )
+
+func testNext() *Segment {
+	s := testSegment()
+	s.ID[0]++
+	s.BaseOffset, s.EndOffset = s.EndOffset+1, s.EndOffset+1000
+	return &s
+}
 
 type message struct {
 	name   string
@@ -247,6 +263,7 @@ func messages() []message {
 		{"open", buildOpen(testOpen, "store", "store.dir"), decoder(decodeOpen), testOpen},
 		{"copy", buildCopy(testCopy), decoder(decodeCopy), testCopy},
 		{"stream", buildStream(testStream), decoder(decodeStream), testStream},
+		{"stream-next", buildStream(testStreamNext), decoder(decodeStream), testStreamNext},
 		{"delete", buildDelete(testDelete), decoder(decodeDelete), testDelete},
 		{"leadership", buildLeadership(testLeadership), decoder(decodeLeadership), testLeadership},
 		{"facts", buildFacts(testFacts), decoder(decodeFacts), testFacts},

@@ -98,6 +98,7 @@ type StreamRequest struct {
 	End          int64 // exclusive, -1 = to the end of the segment
 	Deadline     time.Duration
 	NextDeadline time.Duration
+	Next         *Segment // the segment after it, nil = not known
 }
 
 // DeleteRequest is deleteLogSegmentData.

@@ -966,8 +966,21 @@ func (rcv *StreamRequest) MutateNextDeadlineMs(n int32) bool {
 	return rcv._tab.MutateInt32Slot(14, n)
 }
 
+func (rcv *StreamRequest) Next(obj *SegmentRef) *SegmentRef {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(16))
+	if o != 0 {
+		x := rcv._tab.Indirect(o + rcv._tab.Pos)
+		if obj == nil {
+			obj = new(SegmentRef)
+		}
+		obj.Init(rcv._tab.Bytes, x)
+		return obj
+	}
+	return nil
+}
+
 func StreamRequestStart(builder *flatbuffers.Builder) {
-	builder.StartObject(6)
+	builder.StartObject(7)
 }
 func StreamRequestAddSegment(builder *flatbuffers.Builder, segment flatbuffers.UOffsetT) {
 	builder.PrependUOffsetTSlot(0, flatbuffers.UOffsetT(segment), 0)
@@ -986,6 +999,9 @@ func StreamRequestAddDeadlineMs(builder *flatbuffers.Builder, deadlineMs int32) 
 }
 func StreamRequestAddNextDeadlineMs(builder *flatbuffers.Builder, nextDeadlineMs int32) {
 	builder.PrependInt32Slot(5, nextDeadlineMs, 0)
+}
+func StreamRequestAddNext(builder *flatbuffers.Builder, next flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(6, flatbuffers.UOffsetT(next), 0)
 }
 func StreamRequestEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
 	return builder.EndObject()

@@ -86,7 +86,7 @@ final class Instance {
 
     /** The bytes of a segment from {@code start} to {@code end} (exclusive, -1 to the end of the segment). */
     InputStream segment(RemoteLogSegmentMetadata segment, long start, long end) throws RemoteStorageException {
-        Opened opened = open(segment, StreamKind.Segment, start, end);
+        Opened opened = open(segment, StreamKind.Segment, start, end, Successors.of(nodeId, segment));
         if (opened.failure() != null) {
             throw opened.failure().forOpen();
         }
@@ -95,7 +95,7 @@ final class Instance {
 
     /** An index, read whole: the broker may keep or leak what it is given. */
     byte[] index(RemoteLogSegmentMetadata segment, IndexType type) throws RemoteStorageException {
-        Opened opened = open(segment, kindOf(type), 0, -1);
+        Opened opened = open(segment, kindOf(type), 0, -1, null);
         if (opened.failure() != null) {
             throw opened.failure().forIndex();
         }
@@ -138,8 +138,8 @@ final class Instance {
     }
 
     /** The operation lives as long as the stream. */
-    private Opened open(RemoteLogSegmentMetadata segment, byte kind, long start, long end)
-            throws RemoteStorageException {
+    private Opened open(RemoteLogSegmentMetadata segment, byte kind, long start, long end,
+            RemoteLogSegmentMetadata next) throws RemoteStorageException {
         long[] streamAndTotal = new long[2];
         byte[][] out = new byte[2][];
         enter();
@@ -148,7 +148,7 @@ final class Instance {
         try {
             operation = new Operation(transport, handle);
             int status = operation.run(op -> transport.streamOpen(op, Messages.stream(segment, kind, start, end,
-                    STREAM_DEADLINE_MS, STREAM_DEADLINE_MS), streamAndTotal, out));
+                    STREAM_DEADLINE_MS, STREAM_DEADLINE_MS, next), streamAndTotal, out));
             if (status != Status.OK) {
                 return new Opened(null, 0, Failure.of(status, out[1]));
             }

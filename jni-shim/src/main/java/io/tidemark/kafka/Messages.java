@@ -81,13 +81,18 @@ final class Messages {
         return b.createString(path.toAbsolutePath().toString());
     }
 
-    /** {@code end} is exclusive, -1 to the end of the segment; positions count for the log only. */
+    /**
+     * {@code end} is exclusive, -1 to the end of the segment; positions count for the log only. {@code after} is the
+     * next segment or null.
+     */
     static ByteBuffer stream(RemoteLogSegmentMetadata m, byte kind, long start, long end, int deadlineMs,
-            int nextDeadlineMs) {
+            int nextDeadlineMs, RemoteLogSegmentMetadata after) {
         FlatBufferBuilder b = Frame.builder();
-        int segment = segment(b, m, b.createString(m.topicIdPartition().topic()));
+        int topic = b.createString(m.topicIdPartition().topic());
+        int segment = segment(b, m, topic);
+        int next = after == null ? 0 : segment(b, after, topic);
         return Frame.finish(b, StreamRequest.createStreamRequest(b, segment, kind, start, end, deadlineMs,
-                nextDeadlineMs), Frame.STREAM);
+                nextDeadlineMs, next), Frame.STREAM);
     }
 
     static ByteBuffer delete(RemoteLogSegmentMetadata m, int deadlineMs) {

@@ -24,7 +24,9 @@ import org.slf4j.LoggerFactory;
 public final class TidemarkRemoteLogMetadataManager extends TopicBasedRemoteLogMetadataManager {
     private static final Logger LOG = LoggerFactory.getLogger(TidemarkRemoteLogMetadataManager.class);
 
+    private final Successors.Lookup lookup = this::remoteLogSegmentMetadata;
     private volatile MetadataFeed feed;
+    private volatile int nodeId;
 
     /** Made by the broker. */
     public TidemarkRemoteLogMetadataManager() {
@@ -52,6 +54,8 @@ public final class TidemarkRemoteLogMetadataManager extends TopicBasedRemoteLogM
                 });
         started.start();
         feed = started;
+        nodeId = PluginProperties.nodeId(configs);
+        Successors.register(nodeId, lookup);
     }
 
     @Override
@@ -91,6 +95,7 @@ public final class TidemarkRemoteLogMetadataManager extends TopicBasedRemoteLogM
 
     @Override
     public void close() throws IOException {
+        Successors.remove(nodeId, lookup);
         try {
             if (feed != null) {
                 feed.stop();

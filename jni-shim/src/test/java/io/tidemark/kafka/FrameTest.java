@@ -37,7 +37,9 @@ class FrameTest {
         all.put("init", () -> Messages.init(2, 1L << 30, "/logs/crash.log", 64, 1 << 20, "0.1.0", 1));
         all.put("open", () -> Messages.open(5, properties, "4.0.2", "17.0.15", 30_000));
         all.put("copy", () -> Messages.copy(Samples.segment(), Samples.data(), 120_000));
-        all.put("stream", () -> Messages.stream(Samples.segment(), (byte) 0, 10, -1, 30_000, 30_000));
+        all.put("stream", () -> Messages.stream(Samples.segment(), (byte) 0, 10, -1, 30_000, 30_000, null));
+        all.put("stream-next", () -> Messages.stream(Samples.segment(), (byte) 0, 10, -1, 30_000, 30_000,
+                Samples.segment()));
         all.put("delete", () -> Messages.delete(Samples.segment(), 5_000));
         all.put("leadership", () -> Messages.leadership(List.of(Samples.PARTITION), List.of(), List.of()));
         all.put("facts", () -> Messages.facts(new Messages.Facts("c", "127.0.0.1:9092", "PLAINTEXT", "/d")));

@@ -33,6 +33,8 @@ public final class StreamRequest extends io.tidemark.kafka.flatbuffers.Table {
   public long end() { int o = __offset(10); return o != 0 ? bb.getLong(o + bb_pos) : 0L; }
   public int deadlineMs() { int o = __offset(12); return o != 0 ? bb.getInt(o + bb_pos) : 0; }
   public int nextDeadlineMs() { int o = __offset(14); return o != 0 ? bb.getInt(o + bb_pos) : 0; }
+  public io.tidemark.kafka.wire.SegmentRef next() { return next(new io.tidemark.kafka.wire.SegmentRef()); }
+  public io.tidemark.kafka.wire.SegmentRef next(io.tidemark.kafka.wire.SegmentRef obj) { int o = __offset(16); return o != 0 ? obj.__assign(__indirect(o + bb_pos), bb) : null; }
 
   public static int createStreamRequest(FlatBufferBuilder builder,
       int segmentOffset,
@@ -40,10 +42,12 @@ public final class StreamRequest extends io.tidemark.kafka.flatbuffers.Table {
       long start,
       long end,
       int deadlineMs,
-      int nextDeadlineMs) {
-    builder.startTable(6);
+      int nextDeadlineMs,
+      int nextOffset) {
+    builder.startTable(7);
     StreamRequest.addEnd(builder, end);
     StreamRequest.addStart(builder, start);
+    StreamRequest.addNext(builder, nextOffset);
     StreamRequest.addNextDeadlineMs(builder, nextDeadlineMs);
     StreamRequest.addDeadlineMs(builder, deadlineMs);
     StreamRequest.addSegment(builder, segmentOffset);
@@ -51,13 +55,14 @@ public final class StreamRequest extends io.tidemark.kafka.flatbuffers.Table {
     return StreamRequest.endStreamRequest(builder);
   }
 
-  public static void startStreamRequest(FlatBufferBuilder builder) { builder.startTable(6); }
+  public static void startStreamRequest(FlatBufferBuilder builder) { builder.startTable(7); }
   public static void addSegment(FlatBufferBuilder builder, int segmentOffset) { builder.addOffset(0, segmentOffset, 0); }
   public static void addKind(FlatBufferBuilder builder, byte kind) { builder.addByte(1, kind, 0); }
   public static void addStart(FlatBufferBuilder builder, long start) { builder.addLong(2, start, 0L); }
   public static void addEnd(FlatBufferBuilder builder, long end) { builder.addLong(3, end, 0L); }
   public static void addDeadlineMs(FlatBufferBuilder builder, int deadlineMs) { builder.addInt(4, deadlineMs, 0); }
   public static void addNextDeadlineMs(FlatBufferBuilder builder, int nextDeadlineMs) { builder.addInt(5, nextDeadlineMs, 0); }
+  public static void addNext(FlatBufferBuilder builder, int nextOffset) { builder.addOffset(6, nextOffset, 0); }
   public static int endStreamRequest(FlatBufferBuilder builder) {
     int o = builder.endTable();
     return o;
