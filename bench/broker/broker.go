@@ -213,7 +213,8 @@ func PollEvery(ctx context.Context, pause time.Duration, f func() error) error {
 // Clock is a reading of the processes.
 type Clock struct {
 	At                    time.Time
-	Broker, Client, Store time.Duration // CPU time
+	Broker, Client, Store time.Duration   // CPU time
+	Threads               measure.Threads // of the broker
 }
 
 // Clock reads them now.
@@ -222,7 +223,11 @@ func (b *Broker) Clock() (Clock, error) {
 	if err != nil {
 		return Clock{}, err
 	}
-	now := Clock{At: time.Now(), Broker: c.Total(), Client: measure.OwnCPU()}
+	threads, err := measure.ThreadsOf(b.Node.PID())
+	if err != nil {
+		return Clock{}, err
+	}
+	now := Clock{At: time.Now(), Broker: c.Total(), Client: measure.OwnCPU(), Threads: threads}
 	if b.Store != 0 {
 		s, err := measure.CPUOf(b.Store)
 		if err != nil {

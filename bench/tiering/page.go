@@ -20,6 +20,7 @@ func (r *run) write(rows []report.Row) error {
 			"was produced before a number was kept. %s", r.started.UTC().Format("2006-01-02 15:04 UTC"), r.Rounds, r.peers()),
 		Sections: []report.Section{
 			{Title: "How it was measured", Text: r.method()},
+			{Title: "Where the brokers' CPU time went", Text: r.spending()},
 			{Title: "Physical limits", Text: r.limits()},
 			{Title: "Machine", Text: r.machine()},
 			{Title: "Versions", Text: "- " + strings.Join(measure.Versions(r.Kafka, r.Jar, r.CLI), "\n- ")},

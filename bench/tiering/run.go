@@ -33,8 +33,9 @@ type run struct {
 	texts       map[string]string
 	cold        []string
 	drivers     int
-	tmp         string   // of drivers, "" is each its own
-	others      []string // how much of the machine others used, by life
+	tmp         string                  // of drivers, "" is each its own
+	threads     map[[2]string]perThread // by side and what it did
+	others      []string                // how much of the machine others used, by life
 }
 
 // Run measures and writes report.md and report.csv into the directory of the run. It reports whether every row of ours has its number.
@@ -42,7 +43,8 @@ func Run(ctx context.Context, o Options) (complete bool, err error) {
 	if err := o.check(); err != nil {
 		return false, err
 	}
-	r := &run{Options: o, dir: o.Dir, results: report.New("vanilla", o.metrics()), started: time.Now(), vanillaPeak: map[int]float64{}, texts: map[string]string{}}
+	r := &run{Options: o, dir: o.Dir, results: report.New("vanilla", o.metrics()), started: time.Now(), vanillaPeak: map[int]float64{}, texts: map[string]string{},
+		threads: map[[2]string]perThread{}}
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return false, err
 	}

@@ -132,6 +132,7 @@ func (l *life) tier(ctx context.Context, idle float64) error {
 	if err != nil {
 		return err
 	}
+	l.run.spent(l.side.name, "copying", from, to, closed)
 	wall, gb := to.At.Sub(from.At), float64(closed)/1e9
 	l.set(row, "rate", rate(closed, wall))
 	l.cost(row, "gross.", from, to, closed)
@@ -171,6 +172,7 @@ func (l *life) readCold(ctx context.Context, topic, prefix string, set *workload
 	if err != nil {
 		return counts{}, err
 	}
+	l.run.spent(l.side.name, fmt.Sprintf("reading %d partitions", set.Partitions()), s.From, s.Acked, set.Bytes())
 	l.set("06.fetch.seq", prefix+"rate", rate(set.Bytes(), s.Acked.At.Sub(s.From.At)))
 	l.cost("06.fetch.seq", prefix, s.From, s.Acked, set.Bytes())
 	asked, err := l.asked(ctx, before)
