@@ -68,7 +68,7 @@ func (p *Process) samples(poisoned bool) []telemetry.Sample {
 	}
 	out := make([]telemetry.Sample, len(ProcessSeries))
 	for i, s := range ProcessSeries {
-		out[i] = telemetry.Sample{Name: telemetry.Prefix + s.Name, Value: values[i]}
+		out[i] = telemetry.Sample{Name: telemetry.Prefix + s.Name, Help: s.Help, Value: values[i]}
 	}
 	return out
 }
@@ -102,12 +102,12 @@ func (p *Process) snapshot(h Handle) (schema []byte, samples []telemetry.Sample,
 	})
 	var text strings.Builder
 	for _, s := range samples {
-		text.WriteString(clean(s.Name, false) + "\t" + clean(s.Labels, false) + "\n")
+		text.WriteString(clean(s.Name, false) + "\t" + clean(s.Labels, false) + "\t" + clean(s.Help, false) + "\n")
 	}
 	return []byte(text.String()), samples, nil
 }
 
-// MetricsSchema is one line "name\tlabels" per series, in the order of the values of Metrics.
+// MetricsSchema is one line "name\tlabels\thelp" per series, in the order of the values of Metrics.
 func (p *Process) MetricsSchema(inst Handle) (schema []byte, err error) {
 	defer p.guard("metrics schema", &err)
 	schema, _, err = p.snapshot(inst)

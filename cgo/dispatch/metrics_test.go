@@ -12,7 +12,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	series := []telemetry.Sample{{Name: "tidemark_z_total", Labels: "a=b", Value: 1.5}, {Name: "tidemark_a", Value: 2}}
+	series := []telemetry.Sample{{Name: "tidemark_z_total", Labels: "a=b", Help: "what\tz is", Value: 1.5}, {Name: "tidemark_a", Value: 2}}
 	p, h := open(t, 3, &fake{samples: func() []telemetry.Sample { return series }})
 	schema, err := p.MetricsSchema(h)
 	if err != nil {
@@ -33,13 +33,17 @@ func TestMetrics(t *testing.T) {
 	for i, l := range lines {
 		got[l] = math.Float64frombits(binary.LittleEndian.Uint64(values[4+8*i:]))
 	}
-	for line, want := range map[string]float64{"tidemark_z_total\ta=b": 1.5, "tidemark_a\t": 2, "tidemark_process_slabs\t": 3} {
+	for line, want := range map[string]float64{"tidemark_z_total\ta=b\twhat\ufffdz is": 1.5, "tidemark_a\t\t": 2, "tidemark_process_slabs\t\tread buffers shared with the JVM": 3} {
 		if got[line] != want {
 			t.Errorf("%q = %v, want %v", line, got[line], want)
 		}
 	}
-	if got["tidemark_process_goroutines\t"] < 1 || got["tidemark_process_threads\t"] < 1 || got["tidemark_process_heap_bytes\t"] < 1 {
-		t.Errorf("runtime numbers: %v", got)
+	for line, value := range got {
+		for _, name := range []string{"goroutines", "threads", "heap_bytes"} {
+			if strings.HasPrefix(line, "tidemark_process_"+name+"\t") && value < 1 {
+				t.Errorf("%s = %v", line, value)
+			}
+		}
 	}
 	series = series[:1]
 	again, _ := p.Metrics(h)

@@ -103,10 +103,11 @@ func (s *Set) Histogram(name, help string, buckets []float64) Histogram {
 	return Histogram{h}
 }
 
-// Sample is one number of a snapshot. Labels is "" or "k=v,k=v" in label order.
+// Sample is one number of a snapshot. Labels is "" or "k=v,k=v" in label order; Help is one line.
 type Sample struct {
 	Name   string
 	Labels string
+	Help   string
 	Value  float64
 }
 
@@ -118,17 +119,18 @@ func (s *Set) Snapshot() ([]Sample, error) {
 	}
 	var out []Sample
 	for _, f := range families {
+		help := f.GetHelp()
 		for _, m := range f.GetMetric() {
 			labels := labelText(m.GetLabel())
 			switch f.GetType() {
 			case dto.MetricType_COUNTER:
-				out = append(out, Sample{f.GetName(), labels, m.GetCounter().GetValue()})
+				out = append(out, Sample{f.GetName(), labels, help, m.GetCounter().GetValue()})
 			case dto.MetricType_GAUGE:
-				out = append(out, Sample{f.GetName(), labels, m.GetGauge().GetValue()})
+				out = append(out, Sample{f.GetName(), labels, help, m.GetGauge().GetValue()})
 			case dto.MetricType_HISTOGRAM:
 				h := m.GetHistogram()
-				out = append(out, Sample{f.GetName() + "_count", labels, float64(h.GetSampleCount())},
-					Sample{f.GetName() + "_sum", labels, h.GetSampleSum()})
+				out = append(out, Sample{f.GetName() + "_count", labels, help, float64(h.GetSampleCount())},
+					Sample{f.GetName() + "_sum", labels, help, h.GetSampleSum()})
 			}
 		}
 	}

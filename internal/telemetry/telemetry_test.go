@@ -19,8 +19,8 @@ func TestSnapshotHoldsEverySeriesFromTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "[{tidemark_copy_errors_total class=Corrupt 2} {tidemark_copy_errors_total class=Transient 0} " +
-		"{tidemark_copy_in_flight  0} {tidemark_copy_seconds_count  1} {tidemark_copy_seconds_sum  0.5}]"
+	want := "[{tidemark_copy_errors_total class=Corrupt failed copies 2} {tidemark_copy_errors_total class=Transient failed copies 0} " +
+		"{tidemark_copy_in_flight  copies running 0} {tidemark_copy_seconds_count  copy latency 1} {tidemark_copy_seconds_sum  copy latency 0.5}]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("snapshot\n got %v\nwant %v", got, want)
 	}

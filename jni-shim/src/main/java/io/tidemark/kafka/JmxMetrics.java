@@ -73,15 +73,13 @@ final class JmxMetrics implements MetricsSink {
 
     /** One number. */
     private static final class Bean implements DynamicMBean {
-        private static final MBeanInfo INFO = new MBeanInfo(Bean.class.getName(), "A metric of Tidemark",
-                new MBeanAttributeInfo[] {
-                    new MBeanAttributeInfo("Value", "double", "The value at the last poll", true, false, false)},
-                null, null, null);
-
         private final Metric metric;
+        private final MBeanInfo info;
 
         Bean(Metric metric) {
             this.metric = metric;
+            this.info = new MBeanInfo(Bean.class.getName(), metric.help(), new MBeanAttributeInfo[] {
+                new MBeanAttributeInfo("Value", "double", metric.help(), true, false, false)}, null, null, null);
         }
 
         @Override
@@ -120,7 +118,7 @@ final class JmxMetrics implements MetricsSink {
 
         @Override
         public MBeanInfo getMBeanInfo() {
-            return INFO;
+            return info;
         }
     }
 }

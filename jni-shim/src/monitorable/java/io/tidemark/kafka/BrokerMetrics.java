@@ -24,7 +24,7 @@ final class BrokerMetrics implements MetricsSink {
 
     @Override
     public void add(Metric metric) {
-        MetricName name = metrics.metricName(metric.name(), "", metric.labels(RESERVED));
+        MetricName name = metrics.metricName(metric.name(), metric.help(), metric.labels(RESERVED));
         metrics.addMetric(name, (Measurable) (config, now) -> metric.value());
         names.put(metric, name);
     }

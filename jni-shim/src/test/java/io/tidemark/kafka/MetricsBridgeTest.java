@@ -26,7 +26,7 @@ class MetricsBridgeTest {
     }
 
     private static final class Go extends FakeTransport {
-        volatile String schema = "m_a\t\nm_b\top=get\n";
+        volatile String schema = "m_a\t\t\nm_b\top=get\thow often\n";
         volatile double[] values = {1, 2};
 
         @Override
@@ -57,6 +57,7 @@ class MetricsBridgeTest {
         bridge.start();
         await(() -> value(server, b) == 2.0);
         assertEquals(1.0, value(server, JmxMetrics.objectName(Metric.of("m_a\t"), "")));
+        assertEquals("how often", server.getMBeanInfo(b).getAttributes()[0].getDescription());
         bridge.stop();
         assertTrue(server.queryNames(new ObjectName("tidemark:*"), null).isEmpty(), "beans are left");
         instance.close();
