@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	script   *script
 	requests []Request
+	flying   map[*call]Request // begun and not ended
 }
 
 // Start listens and forwards; the script is empty.
@@ -54,7 +56,7 @@ func Start(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Endpoint: "http://" + l.Addr().String(), options: o, target: target, script: &script{},
+	p := &Proxy{Endpoint: "http://" + l.Addr().String(), options: o, target: target, script: &script{}, flying: map[*call]Request{},
 		transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 256, IdleConnTimeout: 30 * time.Second,
 			WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10}}
 	p.closing, p.close = context.WithCancel(context.Background())
@@ -111,11 +113,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		record: Request{Method: r.Method, Op: op, Key: key, Range: r.Header.Get("Range"), Start: time.Now()}}
 	p.mu.Lock()
 	c.record.Fault, c.fault = p.script.hit(r, op, key)
+	p.flying[c] = c.record
 	p.mu.Unlock()
 	c.serve()
 	c.record.Received = c.received.Load()
 	c.record.Took = time.Since(c.record.Start)
-	p.record(c.record)
+	p.record(c)
 }
 
 // wait pauses; it reports whether the client is still there.
@@ -139,6 +142,9 @@ func (c *call) serve() {
 		c.blackHole()
 		return
 	}
+	if f.Latency > 0 && f.Reset == Nowhere && f.Status == 0 && !c.hold() {
+		return
+	}
 	if !c.wait(f.Latency) {
 		return
 	}
@@ -157,6 +163,14 @@ func (c *call) serve() {
 	default:
 		c.forward()
 	}
+}
+
+// hold takes the body in before a latency, because only then does the server notice a client that gives up: a request that its client has
+// given up is not sent on. It reports whether the client is still there.
+func (c *call) hold() bool {
+	body, err := io.ReadAll(c.r.Body)
+	c.r.Body = io.NopCloser(bytes.NewReader(body))
+	return err == nil
 }
 
 // drain reads n bytes of the request's body, all of it when n is negative.

@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -32,10 +33,18 @@ type Totals struct {
 	LatencyMillis, LongestMillis float64          // sum and maximum over all requests
 }
 
-func (p *Proxy) record(r Request) {
+func (p *Proxy) record(c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.requests = append(p.requests, r)
+	delete(p.flying, c)
+	p.requests = append(p.requests, c.record)
+}
+
+// InFlight are the requests that have begun and not ended; of what is known only at the end they say nothing.
+func (p *Proxy) InFlight() []Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Values(p.flying))
 }
 
 // Requests is a copy of what was recorded since the start or the last Forget, in the order in which requests ended.
