@@ -190,6 +190,18 @@ func (n *Node) Alive() bool {
 	}
 }
 
+// ExitCode is how the process ended, as a shell shows it: 128 + n after signal n. It is false while the process runs.
+func (n *Node) ExitCode() (int, bool) {
+	if n.Alive() || n.cmd == nil || n.cmd.ProcessState == nil {
+		return 0, false
+	}
+	status := n.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return 128 + int(status.Signal()), true
+	}
+	return status.ExitStatus(), true
+}
+
 // PID is the broker's process id, 0 when it does not run.
 func (n *Node) PID() int {
 	if !n.Alive() {

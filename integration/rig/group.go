@@ -20,17 +20,18 @@ type Follower struct {
 	done   chan struct{}
 
 	mu    sync.Mutex
+	pace  time.Duration
 	next  map[int32]int64
 	read  []Record
 	fault error
 }
 
-// Follow reads a topic from its start as a group that commits, until stop; pace is the longest pause between two polls, 0 for none.
+// Follow reads a topic from its start as a group that commits, until Stop; pace is the pause between two polls.
 // The topic must not have transactions: every offset is expected.
 func (w *Rig) Follow(topic, group string, pace time.Duration, opts ...kgo.Opt) *Follower {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Ctx)
-	f := &Follower{w: w, cancel: cancel, done: make(chan struct{}), next: map[int32]int64{}}
+	f := &Follower{w: w, cancel: cancel, done: make(chan struct{}), next: map[int32]int64{}, pace: pace}
 	cl := w.Client(append([]kgo.Opt{kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.AutoCommitInterval(500 * time.Millisecond), kgo.FetchMaxWait(500 * time.Millisecond)}, opts...)...)
@@ -41,11 +42,9 @@ func (w *Rig) Follow(topic, group string, pace time.Duration, opts ...kgo.Opt) *
 			fetches := cl.PollFetches(ctx)
 			fetches.EachError(func(t string, p int32, err error) { f.trouble(ctx, p, err) })
 			fetches.EachRecord(f.take)
-			if pace > 0 {
-				select {
-				case <-ctx.Done():
-				case <-time.After(pace):
-				}
+			select {
+			case <-ctx.Done():
+			case <-time.After(f.pause()):
 			}
 		}
 	}()
@@ -95,6 +94,26 @@ func (f *Follower) Reached(n int, d time.Duration) {
 		}
 		return nil
 	})
+}
+
+// Next is the offset that the group reads next in a partition.
+func (f *Follower) Next(partition int32) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next[partition]
+}
+
+func (f *Follower) pause() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pace
+}
+
+// Hurry ends the pauses.
+func (f *Follower) Hurry() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pace = 0
 }
 
 // Count is how many records the group has read.

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -69,4 +70,44 @@ func (w *Rig) Prefer(topic string) {
 	if _, err := w.Admin().ElectLeaders(w.Ctx, kadm.ElectPreferredReplica, set); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// Place puts a partition onto brokers, waits until all of them are in sync and no other has it, and makes the first the leader.
+func (w *Rig) Place(topic string, partition int32, brokers ...int32) {
+	w.Helper()
+	var req kadm.AlterPartitionAssignmentsReq
+	req.Assign(topic, partition, brokers)
+	w.Eventually(time.Minute, func() error {
+		answers, err := w.Admin().AlterPartitionAssignments(w.Ctx, req)
+		if err != nil {
+			return err
+		}
+		return answers.Error()
+	})
+	w.Eventually(2*time.Minute, func() error {
+		topics, err := w.Admin().ListTopics(w.Ctx, topic)
+		if err != nil {
+			return err
+		}
+		p := topics[topic].Partitions[partition]
+		if !slices.Equal(p.Replicas, brokers) || len(p.ISR) != len(brokers) {
+			return fmt.Errorf("%s-%d is on %v, in sync are %v; wanted is %v", topic, partition, p.Replicas, p.ISR, brokers)
+		}
+		return nil
+	})
+	w.Elect(topic, partition, int(brokers[0]))
+}
+
+// Elect makes the preferred replica of a partition its leader and waits until it is.
+func (w *Rig) Elect(topic string, partition int32, preferred int) {
+	w.Helper()
+	set := kadm.TopicsSet{}
+	set.Add(topic, partition)
+	w.Eventually(time.Minute, func() error {
+		if l := w.Leader(topic, partition); l != preferred {
+			_, err := w.Admin().ElectLeaders(w.Ctx, kadm.ElectPreferredReplica, set)
+			return fmt.Errorf("%s-%d is led by broker %d instead of %d: %w", topic, partition, l, preferred, err)
+		}
+		return nil
+	})
 }

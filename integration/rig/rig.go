@@ -119,6 +119,16 @@ func PrepareFor(t *testing.T, o cluster.Options, d time.Duration) *Rig {
 	return w
 }
 
+// S3Properties are the settings of a broker whose store is a server, reached at an endpoint: the server's own, or one before it.
+func S3Properties(server *objectserver.Server, endpoint string) map[string]string {
+	properties := map[string]string{"rsm.config.store.path": ""}
+	for k, v := range map[string]string{"type": "s3", "s3.bucket": server.Bucket, "s3.endpoint": endpoint, "s3.region": objectserver.Region,
+		"s3.path.style": "true", "s3.credentials": "static", "s3.access.key": server.AccessKey, "s3.secret.key": server.SecretKey} {
+		properties["rsm.config.store."+k] = v
+	}
+	return properties
+}
+
 // telling is the last lines of a broker's log that say something about Tidemark or trouble.
 func telling(log string) string {
 	var lines []string

@@ -90,12 +90,7 @@ func prepareS3(t *testing.T, version string) (*world, *objectserver.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	properties := map[string]string{"rsm.config.store.path": ""}
-	for k, v := range map[string]string{"type": "s3", "s3.bucket": server.Bucket, "s3.endpoint": server.Endpoint, "s3.region": objectserver.Region,
-		"s3.path.style": "true", "s3.credentials": "static", "s3.access.key": server.AccessKey, "s3.secret.key": server.SecretKey} {
-		properties["rsm.config.store."+k] = v
-	}
-	w := prepare(t, cluster.Options{Version: version, Tables: true, JVMArgs: quick, Properties: properties})
+	w := prepare(t, cluster.Options{Version: version, Tables: true, JVMArgs: quick, Properties: rig.S3Properties(server, server.Endpoint)})
 	w.S3 = server
 	return w, server
 }
