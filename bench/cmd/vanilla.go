@@ -35,10 +35,10 @@ var metrics = []report.Metric{
 	{Row: "restart", Name: "stop", Unit: "s", Better: report.Lower, What: "from SIGTERM to the end of the process"},
 	{Row: "restart", Name: "start", Unit: "s", Better: report.Lower, What: "from the start of the process to \"Kafka Server started\""},
 	{Row: "restart", Name: "start.cpu", Unit: "s", Better: report.Lower, What: "CPU-seconds of the new process until then"},
+	{Row: "restart", Name: "first.record", Unit: "s", Better: report.Lower, What: "from SIGTERM until a consumer has the record at offset 0 again"},
 	{Row: "follower", Name: "in.sync", Unit: "s", Better: report.Lower, What: "from the order to replicate a topic of old data to a second broker until it is in sync"},
 	{Row: "follower", Name: "brokers.cpu", Unit: "s/GB", Better: report.Lower, What: "CPU-seconds of both brokers meanwhile, per GB of the topic"},
 	{Row: "follower", Name: "disk", Unit: "MiB", Better: report.Lower, What: "segments of the topic on the second broker afterwards"},
-	{Row: "restart", Name: "first.record", Unit: "s", Better: report.Lower, What: "from SIGTERM until a consumer has the record at offset 0 again"},
 }
 
 // vanilla compares a broker that has the jar with one that has not: A B A B, a fresh broker each. It reports whether every row has its number.

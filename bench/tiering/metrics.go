@@ -2,6 +2,7 @@ package tiering
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"tidemark/bench/calls"
@@ -31,13 +32,13 @@ func (o Options) metrics() (all []report.Metric) {
 			}
 			continue
 		}
-		all = append(all, a.lines(o.Peer.Libs != "")...)
+		all = append(all, a.lines(strings.HasSuffix(a.name, o.peerStore()))...)
 	}
 	if o.Before != "" {
 		return all
 	}
 	for _, m := range calls.Metrics() {
-		if o.wants(m.Row) && calls.Built(m.Row) == "" && (m.Peer != string(calls.Foreign) || o.Peer.Libs != "") {
+		if o.wants(m.Row) && calls.Built(m.Row) == "" && (m.Peer != string(calls.Foreign) || strings.HasSuffix(m.Name, o.peerStore())) {
 			all = append(all, m)
 		}
 	}
@@ -67,6 +68,19 @@ func (a against) lines(peer bool) (all []report.Metric) {
 		with(func(m *report.Metric) { m.Peer = string(calls.Local) })
 	}
 	return all
+}
+
+// peerStore is what the foreign plugin's metrics end in; something that no metric ends in when there is none.
+func (o Options) peerStore() string {
+	text, err := os.ReadFile(o.Peer.Props)
+	switch {
+	case o.Peer.Libs == "" || err != nil:
+		return ".none"
+	case strings.Contains(string(text), "{endpoint}"):
+		return ".s3"
+	default:
+		return ".file"
+	}
 }
 
 const copyWhat = "less the broker's idle CPU time in the seconds before; per GB of closed segments, from the moment the topic is tiered to the last segment in the store"

@@ -2,6 +2,7 @@ package tiering
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -68,6 +69,9 @@ func (o Options) check() error {
 	}
 	if (o.Peer.Libs == "") != (o.Peer.Props == "") {
 		return fmt.Errorf("a foreign plugin needs both PEER_LIBS and PEER_PROPS")
+	}
+	if _, err := os.Stat(o.Peer.Props); o.Peer.Props != "" && err != nil {
+		return err
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ values for what clients do and of log files for what is copied or stored. A *sho
 
 func (r *run) method() string {
 	lines := []string{
-		"All sides run the same JVM flags and properties; they differ in the plugin. Tidemark has its jar in `libs/`, both plugin classes and no table; others have `class.path` and Kafka's own metadata manager.",
+		"All sides run the same JVM flags and properties; they differ in the plugin. Tidemark has its jar in `libs/`, both plugin classes and no table; others have `class.path` and Kafka's own metadata manager. LocalTieredStorage (*local*) copies files and neither syncs nor checks them.",
 		fmt.Sprintf("The client is franz-go in the benchmark's own process, on the same cores; fetches of up to %d MiB, %d KiB per partition; batches are not compressed; replication 1.", broker.FetchBytes>>20, r.PerPartition>>10),
 		fmt.Sprintf("Bulk topic: %.1f MB, one partition of log lines, `segment.bytes` %d MiB. Topics of more partitions hold as much, in logs, events and random bytes by turns.", float64(r.sets.bulk.Bytes())/1e6, r.Segment>>20),
 		fmt.Sprintf("Warm-up in every fresh broker, not counted: %d MiB produced, tiered, and read three times from the store.", r.Warm>>20),

@@ -55,14 +55,7 @@ func (o Options) sides() ([]side, error) {
 	if o.Peer.Libs == "" {
 		return all, nil
 	}
-	text, err := os.ReadFile(o.Peer.Props)
-	if err != nil {
-		return nil, err
-	}
-	store, kafka := "file", o.Kafka
-	if strings.Contains(string(text), "{endpoint}") {
-		store = "s3"
-	}
+	kafka := o.Kafka
 	if o.Peer.Kafka != "" {
 		kafka = o.Peer.Kafka
 	}
@@ -70,7 +63,7 @@ func (o Options) sides() ([]side, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(all, side{"foreign", calls.Foreign, store, kafka, func(s *objectserver.Server) (broker.Plugin, error) {
+	return append(all, side{"foreign", calls.Foreign, strings.TrimPrefix(o.peerStore(), "."), kafka, func(s *objectserver.Server) (broker.Plugin, error) {
 		return broker.Foreign("foreign", libs, o.Peer.Props, s)
 	}}), nil
 }
