@@ -68,6 +68,9 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 		return b, err
 	}
 	c.JVMArgs = append([]string{"-XX:InitiatingHeapOccupancyPercent=35", "-Dlog4j2.configurationFile=" + logging}, o.JVMArgs...)
+	if o.Nodes <= 1 {
+		c.JVMArgs = append(c.JVMArgs, "-Xlog:gc:file="+b.GCLog())
+	}
 	var err error
 	if b.Cluster, err = cluster.Start(ctx, c); err != nil {
 		return b, err
@@ -80,6 +83,9 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	b.Text = strings.ReplaceAll(string(properties), o.Dir, "DIR")
 	return b, b.Connect(ctx)
 }
+
+// GCLog is the garbage collector's log of a single broker.
+func (b *Broker) GCLog() string { return filepath.Join(b.Dir, "gc.log") }
 
 // prefixSlash: keys in a bucket do not begin with a slash, directories do.
 func prefixSlash(property string) string {

@@ -16,5 +16,5 @@
 //
 // # Entry points
 //
-// [CPUOf], [ThreadsOf], [MemoryOf], [OpenLoop], [Latencies], [DropCache], [ThisMachine].
+// [CPUOf], [ThreadsOf], [MemoryOf], [PausesOf], [OpenLoop], [Latencies], [DropCache], [ThisMachine].
 package measure

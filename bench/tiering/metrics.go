@@ -130,6 +130,8 @@ func (o Options) brokerRows() []against {
 		against{row: memory, name: "over.file", unit: "MiB", what: "the same with the file store", target: report.Value(256)},
 		against{row: memory, name: "peak.s3", unit: "MiB", what: "peak resident memory of the broker", vanilla: "peak.disk"},
 		against{row: memory, name: "peak.file", unit: "MiB", what: "the same", vanilla: "peak.disk"},
+		against{row: memory, name: "pause.max.s3", unit: "ms", what: "longest pause of the JVM's garbage collector in the broker's life", vanilla: "pause.max.disk", ratio: report.Ratio(1)},
+		against{row: memory, name: "pause.mean.s3", unit: "ms", what: "their mean", vanilla: "pause.mean.disk"},
 		against{row: cost, name: "requests.s3", unit: "$/TB", what: "all requests to write and read a TB once, at $0.005 per 1000 PUT and LIST and $0.0004 per 1000 GET", dated: 0.005*76300/1000 + 0.0004*1195000/1000},
 		against{row: cost, name: "month.s3", unit: "$/TB", what: "the same with a month of storage at $0.023 per GB"},
 		against{row: cost, name: "puts.s3", unit: "1/TB", what: "PUTs and POSTs per TB", dated: 76300},

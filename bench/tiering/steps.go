@@ -303,6 +303,12 @@ func (l *life) memory(context.Context) error {
 	peak := float64(m.Peak) / (1 << 20)
 	l.set("20.mem.peak", "rss", float64(m.RSS)/(1<<20))
 	l.set("20.mem.peak", "peak", peak)
+	pauses, err := measure.PausesOf(l.GCLog())
+	if err != nil {
+		return err
+	}
+	l.set("20.mem.peak", "pause.max", float64(pauses.High)/float64(time.Millisecond))
+	l.set("20.mem.peak", "pause.mean", float64(pauses.Sum)/float64(time.Millisecond)/float64(max(1, pauses.Count)))
 	if l.side.store == "disk" {
 		l.run.vanillaPeak[l.round] = peak
 		return nil
