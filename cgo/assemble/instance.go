@@ -85,6 +85,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 		return nil, errors.Join(err, i.Close(ctx))
 	}
 	seen.look()
+	checkKafka(req.KafkaVersion, set, log)
 	log.Info("plugin.open", "version", req.Version, "node", req.NodeID, "kafka", req.KafkaVersion, "java", req.JavaVersion, "config", effective(&c))
 	return i, nil
 }
