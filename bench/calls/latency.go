@@ -69,10 +69,10 @@ func (r *Run) firstSide(ctx context.Context, round int, side report.Side, proxy 
 	for _, s := range segments[4:] {
 		for _, again := range []bool{false, true} {
 			proxy.Forget()
-			// The two places lie in different halves, beyond what one GET brings.
-			place := random.Int64N(s.Size/4) + s.Size/2
+			// The two places lie in different halves, beyond what one GET brings, and across no boundary of chunks.
+			place := (random.Int64N(s.Size/4) + s.Size/2) / firstRead * firstRead
 			if again {
-				place = random.Int64N(s.Size / 4)
+				place = random.Int64N(s.Size/4) / firstRead * firstRead
 			}
 			took, err := r.firstRead(ctx, d, s, place)
 			if err != nil {

@@ -193,7 +193,7 @@ func (l *life) readOne(ctx context.Context) (err error) {
 func (l *life) readMany(ctx context.Context) error {
 	for i, set := range l.run.sets.many {
 		topic, prefix := fmt.Sprint("many-", i), fmt.Sprintf("p%d.", set.Partitions())
-		if err := l.Topic(ctx, topic, set.Partitions(), max(1<<20, min(l.run.Segment, set.Bytes()/int64(set.Partitions()))), true); err != nil {
+		if err := l.Topic(ctx, topic, set.Partitions(), max(1<<20, min(l.run.Segment, set.Bytes()*5/4/int64(set.Partitions()))), true); err != nil {
 			return err
 		}
 		if _, err := l.Produce(ctx, topic, set, true); err != nil {
