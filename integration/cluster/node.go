@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -96,6 +97,16 @@ func (n *Node) WriteProperties(changes map[string]string) error {
 		}
 	}
 	return writeProperties(n.PropertiesFile(), p)
+}
+
+// SetProperty changes one property in server.properties as it is, or adds it.
+func (n *Node) SetProperty(key, value string) error {
+	b, err := os.ReadFile(n.PropertiesFile())
+	if err != nil {
+		return err
+	}
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(b)), "\n"), func(l string) bool { return strings.HasPrefix(l, key+"=") })
+	return os.WriteFile(n.PropertiesFile(), []byte(strings.Join(append(lines, key+"="+value), "\n")+"\n"), 0o644)
 }
 
 // Start starts the broker and waits until it serves.

@@ -60,6 +60,9 @@ func upgrade(t *testing.T, from, to string) string {
 		if err := n.SetVersion(to); err != nil {
 			t.Fatal(err)
 		}
+		if err := n.SetProperty("remote.log.storage.manager.class.name", monitorable); err != nil { // each broker as soon as it has left 4.0
+			t.Fatal(err)
+		}
 		b.GoesOn(100)
 		began = time.Now()
 		if err := n.Start(u.Ctx); err != nil {
