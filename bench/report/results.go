@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -236,6 +237,9 @@ const (
 	Loss         Verdict = "worse"
 )
 
+// alike is how far from 1 a ratio may be and still be printed as 1.00.
+const alike = 0.005
+
 // Verdict compares the range of the ratio with 1.
 func (r Row) Verdict() Verdict {
 	switch {
@@ -245,6 +249,8 @@ func (r Row) Verdict() Verdict {
 		return NoPeer
 	case r.Ratio.Count == 1:
 		return NoRange
+	case math.Abs(r.Ratio.Median-1) < alike:
+		return NoDifference
 	// The ratio of medians may lie outside the range of the rounds: it counts as part of it.
 	case min(r.Ratio.Min, r.Ratio.Median) <= 1 && max(r.Ratio.Max, r.Ratio.Median) >= 1:
 		return NoDifference

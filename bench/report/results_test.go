@@ -166,3 +166,14 @@ func TestPeersAreComparedApart(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 }
+
+func TestARatioOfOneIsNoDifference(t *testing.T) {
+	r := New("vanilla", []Metric{{Row: "read", Name: "bytes", Better: Lower}})
+	for round := range 3 {
+		r.Add("read", "bytes", Ours, round, 1.0012)
+		r.Add("read", "bytes", Peer, round, 1.0010)
+	}
+	if v := r.Rows()[0].Verdict(); v != NoDifference {
+		t.Errorf("%q", v)
+	}
+}

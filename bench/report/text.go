@@ -111,7 +111,7 @@ func (p Page) Markdown(w io.Writer) error {
 	b.WriteString("\n## All rows\n\n")
 	p.table(&b, p.Rows)
 	fmt.Fprintf(&b, "\nRatio = %s ÷ peer of the medians; in brackets the smallest and largest ratio of a round. "+
-		"A range that straddles 1 is *no difference*; one that straddles its target is *inconclusive*.\n", p.Ours)
+		"A range that straddles 1, or a ratio that is 1.00, is *no difference*; one that straddles its target is *inconclusive*.\n", p.Ours)
 	b.WriteString("\n## Every round\n\n")
 	p.rounds(&b)
 	for _, s := range p.Sections {

@@ -45,6 +45,9 @@ func (r *run) write(rows []report.Row) error {
 }
 
 func (r *run) peers() string {
+	if r.Before != "" {
+		return fmt.Sprintf("Two Tidemark jars are compared, both with an S3 server: *before* is %s, ours is %s.", r.Before, r.Jar)
+	}
 	if r.Peer.Libs == "" {
 		return "No foreign plugin was given: the dated figures of the incumbent (Aiven's plugin 1.2.0-SNAPSHOT, Kafka 4.2, 524 MB in one partition, " +
 			"segments of 100 MiB) stand beside ours, marked *not the same run*, and no ratio with them is claimed."
