@@ -191,7 +191,6 @@ func (r *Run) churn(ctx context.Context, round int) error {
 		return err
 	}
 	defer stop()
-	const cache = 16 << 20
 	for _, side := range r.rivals(at) {
 		err := r.with(ctx, side, at, map[string]string{"fetch.cache.bytes": "16777216"}, func(d *driver.Driver) error {
 			return r.churnSide(ctx, round, side, proxy, d, segments, reads)

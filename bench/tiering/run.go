@@ -32,8 +32,6 @@ type run struct {
 	vanillaPeak map[int]float64 // MiB by round
 	texts       map[string]string
 	cold        []string
-	drivers     int
-	tmp         string                  // of drivers, "" is each its own
 	threads     map[[2]string]perThread // by side and what it did
 	others      []string                // how much of the machine others used, by life
 }

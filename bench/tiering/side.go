@@ -26,10 +26,10 @@ type side struct {
 	make  func(*objectserver.Server) (broker.Plugin, error)
 }
 
-// Names of sides in the report.
+// Names in the report beside those of package calls.
 const (
 	before    report.Side = "before"
-	incumbent             = "incumbent"
+	incumbent string      = "incumbent"
 )
 
 // sides are the brokers of a round in their order.
