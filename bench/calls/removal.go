@@ -143,6 +143,9 @@ func (r *Run) load(ctx context.Context, side report.Side, s driver.Segment) (l l
 	return loaded{ms(load.Took()), ms(used.Total() - cpu.Total()), ms(first.Took()), float64(after.RSS-before.RSS) / (1 << 20)}, err
 }
 
+// noTables: without Kafka's metadata manager the plugin waits two minutes for word of the tables before it removes an object.
+var noTables = map[string]string{"tables.enabled": "false"}
+
 // deleting removes a topic's segments one call after the other, as the broker's metadata thread does, from a store that answers in 50 ms.
 func (r *Run) deleting(ctx context.Context, round int) error {
 	n := 500
@@ -163,7 +166,7 @@ func (r *Run) deleting(ctx context.Context, round int) error {
 		if err := proxy.Script(); err != nil {
 			return err
 		}
-		err := r.with(ctx, side, at, nil, func(d *driver.Driver) error {
+		err := r.with(ctx, side, at, noTables, func(d *driver.Driver) error {
 			return r.deleteSide(ctx, round, side, at, proxy, d, segments)
 		})
 		if err != nil {
