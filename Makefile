@@ -18,7 +18,7 @@ PACKAGES    = $$(CGO_ENABLED=0 go list $(GOTAGS) ./... | grep -v -e '^tidemark/i
 # What make test runs of them; the others have targets of their own.
 SCENARIOS   = $$(CGO_ENABLED=0 go list $(GOTAGS) ./integration/... ./bench/... | grep -v -e '/integration/versions$$')
 
-.PHONY: help tools build dist test unit fuzz lint demo bench generate generate-check clean
+.PHONY: help tools build dist test unit fuzz kafka-tests lint demo bench generate generate-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,9 @@ unit: ## Run the Go tests that need no broker
 
 fuzz: ## Fuzz every decoder of foreign bytes, SECONDS=30 each; ends with "N passed, N failed"
 	@integration/fuzz.sh $(SECONDS)
+
+kafka-tests: dist ## Run Kafka's own tests of tiered storage on Tidemark: KAFKA=4.0.2 or 4.3.1; CLASS=name part
+	@integration/kafkatests/run.sh $(KAFKA) $(JAR) $(CLASS)
 
 lint: tools ## gofmt, go vet, staticcheck, architecture rules
 	@integration/lint.sh
