@@ -64,7 +64,7 @@ demo: dist ## Show the main job on this machine; STORE=s3, KEEP=1, KAFKA=4.0.2
 
 versions: dist ## One jar on Kafka 4.0 to 4.4: the demo on each, upgrade, replicas, leaders, shutdown; RUN=TestDemo/4.1.2 runs a part
 	@rm -f build/versions.txt
-	@CGO_ENABLED=0 go run ./integration/testsum -show build/versions.txt -- $(GOTAGS) -timeout 60m -count 1 $(if $(RUN),-run '$(RUN)') ./integration/versions
+	@CGO_ENABLED=0 go run ./integration/testsum -sub -show build/versions.txt -- $(GOTAGS) -timeout 60m -count 1 $(if $(RUN),-run '$(RUN)') ./integration/versions
 
 bench: dist ## Measure: BENCH=vanilla or tiering; ROW=06 one row, FULL=1 all rounds, PEER_LIBS= a foreign plugin; bench/README.md
 	@CGO_ENABLED=0 go run $(GOTAGS) ./bench/cmd -suite $(BENCH) -kafka $(KAFKA) -jar $(JAR) -cli $(NATIVE)/tidemark

@@ -25,6 +25,7 @@ type event struct {
 
 type summary struct {
 	passed, failed, skipped int
+	sub                     bool                // count subtests in place of the tests that have them
 	output                  map[string][]string // of the tests running, by package and test
 	failedTests             []string
 }
@@ -32,6 +33,7 @@ type summary struct {
 func main() {
 	s := summary{output: map[string][]string{}}
 	show := flag.String("show", "", "`file` to print before the counts")
+	flag.BoolVar(&s.sub, "sub", false, "count subtests in place of tests; every test has some")
 	flag.Func("from", "`file` that ends with N passed, N failed of another suite", s.add)
 	flag.Parse()
 	started := time.Now()
@@ -99,7 +101,7 @@ func (s *summary) add(file string) error {
 	return nil
 }
 
-// take counts tests (not subtests) and shows what an operator of the build wants to see.
+// take counts tests, or subtests where those are asked for, and shows what an operator of the build wants to see.
 func (s *summary) take(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
@@ -123,7 +125,7 @@ func (s *summary) take(e event) {
 			fmt.Printf("--- %s %s %s\n%s", e.Action, e.Package, e.Test, strings.Join(s.output[key], ""))
 		}
 		delete(s.output, key)
-		if strings.Contains(e.Test, "/") {
+		if strings.Contains(e.Test, "/") != s.sub {
 			return
 		}
 		switch e.Action {
