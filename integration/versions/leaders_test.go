@@ -26,7 +26,7 @@ func TestLeaderMoves(t *testing.T) {
 		aborted := m.interrupted()
 		moves, read, remote := m.manyMoves()
 		woken := m.zombie()
-		return m.whole(fmt.Sprintf("copy aborted and cleaned in %.1f s; %d leader moves, the group read %d records meanwhile and lagged in remote data at %d of %d; %s",
+		return m.whole(fmt.Sprintf("leaders moved, copies aborted and cleaned in %.1f s; %d leader moves, the group read %d records meanwhile and lagged in remote data at %d of %d; %s",
 			aborted.Seconds(), moves, read, remote*movingPartitions, moves, woken))
 	})
 }
@@ -219,8 +219,8 @@ func (m *movingLeaders) shift() {
 	})
 }
 
-// interrupted moves the leaders of partitions whose copies hang, and returns how long it took until the request was given up
-// and its key cleaned.
+// interrupted moves the leaders of partitions whose copies hang, and returns how long the election took together
+// with giving up the requests and cleaning their keys.
 func (m *movingLeaders) interrupted() time.Duration {
 	m.Helper()
 	m.hang(faultproxy.PutObject)
@@ -231,8 +231,8 @@ func (m *movingLeaders) interrupted() time.Duration {
 		}
 		return nil
 	})
-	m.shift()
 	from := time.Now()
+	m.shift()
 	m.Eventually(10*time.Second, func() error {
 		for partition, key := range held {
 			ended := m.ended(key)
