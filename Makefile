@@ -18,7 +18,7 @@ PACKAGES    = $$(CGO_ENABLED=0 go list $(GOTAGS) ./... | grep -v -e '^tidemark/i
 # What make test runs of them; the others have targets of their own.
 SCENARIOS   = $$(CGO_ENABLED=0 go list $(GOTAGS) ./integration/... ./bench/... | grep -v -e '/integration/versions$$')
 
-.PHONY: help tools build dist test unit fuzz kafka-tests lint demo bench generate generate-check clean
+.PHONY: help tools build dist test unit fuzz kafka-tests servers lint demo bench generate generate-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -40,12 +40,15 @@ dist: build $(NATIVE)/THIRD-PARTY-NOTICES ## Build build/dist/tidemark-<version>
 	@gradle -q jar -PnativeDir=$(NATIVE)
 	@ls -l $(JAR)
 
-test: dist ## Run every test: Go, Java, fuzz targets, brokers; ends with "N passed, N failed"
+test: dist servers ## Run every test: Go, Java, fuzz targets, brokers; ends with "N passed, N failed"
 	@gradle -q test > build/java-tests.txt 2>&1 || cat build/java-tests.txt
 	@tail -1 build/java-tests.txt | sed 's/^/java: /'
 	@integration/fuzz.sh 5 | tee build/fuzz.txt
 	@CGO_ENABLED=0 go run ./integration/testsum -from build/java-tests.txt -from build/fuzz.txt -- \
 		$(GOTAGS) -timeout 25m -p 2 $(PACKAGES) $(SCENARIOS)
+
+servers:
+	@integration/tools.sh servers
 
 unit: ## Run the Go tests that need no broker
 	@CGO_ENABLED=0 go run ./integration/testsum -- $(GOTAGS) -timeout 10m -p 2 $(PACKAGES)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs (tools.sh install) or checks (tools.sh check) what building, testing and the demo need beside Go, gcc, make, a JDK 17
+# Installs (tools.sh install; tools.sh servers for what only tests need) or checks (tools.sh check) what building, testing and the demo need beside Go, gcc, make, a JDK 17
 # or later, Maven and Python 3: Gradle by the system's package manager, Python packages in a virtual environment in the cache.
 set -euo pipefail
 
@@ -54,9 +54,24 @@ venv_install() {
   echo "$want" >"$venv/.complete"
 }
 
+# The second S3 server of the tests is built from its published source, once.
+versitygw=v1.8.0
+servers_install() {
+  local bin=$cache/bin/versitygw-$versitygw
+  [ -x "$bin" ] && return
+  echo "tools: building versitygw $versitygw, the second S3 server of the tests (some minutes, once)" >&2
+  local work
+  work=$(mktemp -d "$cache/.versitygw.XXXXXX")
+  GOBIN=$work CGO_ENABLED=0 go install "github.com/versity/versitygw/cmd/versitygw@$versitygw"
+  mkdir -p "$cache/bin"
+  mv "$work/versitygw" "$bin"
+  rmdir "$work"
+}
+
 prerequisites
 case ${1:-install} in
   install) gradle_install && venv_install ;;
   check) gradle_install ;;
-  *) echo "usage: tools.sh install|check" >&2 && exit 2 ;;
+  servers) servers_install ;;
+  *) echo "usage: tools.sh install|check|servers" >&2 && exit 2 ;;
 esac

@@ -12,13 +12,9 @@ import (
 func Weed() (string, error) {
 	path := os.Getenv("TIDEMARK_WEED")
 	if path == "" {
-		cache := os.Getenv("TIDEMARK_CACHE")
-		if cache == "" {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", err
-			}
-			cache = filepath.Join(home, ".cache", "tidemark")
+		cache, err := cacheDir()
+		if err != nil {
+			return "", err
 		}
 		path = filepath.Join(cache, "venv", "bin", "weed")
 	}
@@ -26,6 +22,15 @@ func Weed() (string, error) {
 		return "", fmt.Errorf("the S3 server for tests is not installed (%w): run `make tools`, or set TIDEMARK_WEED to a weed binary", err)
 	}
 	return path, nil
+}
+
+// cacheDir is where tools.sh installs.
+func cacheDir() (string, error) {
+	if dir := os.Getenv("TIDEMARK_CACHE"); dir != "" {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".cache", "tidemark"), err
 }
 
 const identities = `{"identities":[{"name":"tidemark","credentials":[{"accessKey":"%s","secretKey":"%s"}],

@@ -89,7 +89,24 @@ func (s *Server) Stop() {
 func (s *Server) Restart(ctx context.Context) error { return s.launch(ctx) }
 
 // Pause stops the process without ending it: the server takes connections and answers nothing until Resume.
-func (s *Server) Pause() { _ = syscall.Kill(-s.PID, syscall.SIGSTOP) }
+func (s *Server) Pause() {
+	_ = syscall.Kill(-s.PID, syscall.SIGSTOP)
+	for end := time.Now().Add(10 * time.Second); !s.standsStill() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // the signal reaches each thread in its own time
+	}
+}
+
+// standsStill tells that every thread is stopped.
+func (s *Server) standsStill() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.PID))
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if _, state, ok := strings.Cut(string(stat), ") "); err == nil && ok && !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume undoes Pause.
 func (s *Server) Resume() { _ = syscall.Kill(-s.PID, syscall.SIGCONT) }

@@ -3,7 +3,6 @@ package objectserver
 import (
 	"context"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -102,9 +101,6 @@ func TestSeaweedFS(t *testing.T) {
 }
 
 func TestVersityGW(t *testing.T) {
-	if os.Getenv("TIDEMARK_VERSITYGW") == "" {
-		t.Skip(ErrNoVersity) // a second opinion; SeaweedFS is the store every run uses
-	}
 	server := run(t, StartVersity)
 	storetest.Acceptance(t, func(t *testing.T) objectstore.Store { return store(t, server, "some/prefix", nil) },
 		storetest.Caps{Swap: true, Rounds: 5, Large: 24 << 20})

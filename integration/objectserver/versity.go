@@ -9,16 +9,23 @@ import (
 )
 
 // ErrNoVersity says that there is no second server to test with.
-var ErrNoVersity = errors.New("TIDEMARK_VERSITYGW names no versitygw binary")
+var ErrNoVersity = errors.New("versitygw is not built yet: `integration/tools.sh servers` builds it into the cache")
 
-// StartVersity starts versitygw, a second opinion on the protocol, from the binary that TIDEMARK_VERSITYGW names. The file
-// system of dir must have user attributes.
+// versityVersion is what integration/tools.sh builds.
+const versityVersion = "v1.8.0"
+
+// StartVersity starts versitygw, a second opinion on the protocol, from the cache that tools.sh fills. The file system of dir must
+// have user attributes.
 func StartVersity(ctx context.Context, dir string) (*Server, error) {
-	binary := os.Getenv("TIDEMARK_VERSITYGW")
-	if binary == "" {
+	cache, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	binary := filepath.Join(cache, "bin", "versitygw-"+versityVersion)
+	if _, err := os.Stat(binary); err != nil {
 		return nil, ErrNoVersity
 	}
-	dir, err := filepath.Abs(dir)
+	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
