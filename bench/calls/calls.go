@@ -24,6 +24,7 @@ import (
 const (
 	bareClient report.Side = "bare client"
 	arrayCopy  report.Side = "array copy"
+	intoC      report.Side = "JNI into C"
 	ownClean   report.Side = "own clean run"
 )
 

@@ -70,7 +70,7 @@ func (l *lines) reads() {
 
 func (l *lines) others() {
 	const cross = "11.jni.cross"
-	l.add(cross, "plain", "ns", report.Lower, "JNI to Go and back, nothing done there", nil, nil)
+	l.add(cross, "plain", "ns", report.Lower, "JNI to Go and back, nothing done there", nil, peers{intoC})
 	l.add(cross, "guarded", "ns", report.Lower, "the same with the recover that every call has", report.Value(110), nil)
 	l.add(cross, "stream.64k", "GB/s", report.Higher, "a cached segment read in steps of 64 KiB", report.Ratio(0.9), peers{arrayCopy})
 	l.add(cross, "stream.1m", "GB/s", report.Higher, "the same in steps of 1 MiB", nil, peers{arrayCopy})

@@ -33,12 +33,13 @@ func (r *Run) crossings(ctx context.Context, round int) error {
 	defer remove()
 	return r.with(ctx, report.Ours, place{}, nil, func(d *driver.Driver) error {
 		const row = "11.jni.cross"
-		a, err := d.Do(ctx, "cross", 2_000_000)
+		a, err := d.Cross(ctx, 2_000_000, filepath.Dir(segments[0].Dir))
 		if err != nil {
 			return err
 		}
 		r.add(row, "plain", report.Ours, round, a["plain"])
 		r.add(row, "guarded", report.Ours, round, a["guarded"])
+		r.add(row, "plain", intoC, round, a["c"])
 		if _, err := d.Copy(ctx, segments[0]); err != nil {
 			return err
 		}

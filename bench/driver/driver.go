@@ -61,6 +61,28 @@ func compile(kafka, dir string) (string, error) {
 	return classes + ":" + libs + "/*", nil
 }
 
+// Cross measures calls into the native library, n of each kind, in nanoseconds a call: plain, guarded, and c into a function in C.
+func (d *Driver) Cross(ctx context.Context, n int, dir string) (Answer, error) {
+	root, err := cluster.Root()
+	if err != nil {
+		return nil, err
+	}
+	javac, err := exec.LookPath("javac")
+	if err == nil {
+		javac, err = filepath.EvalSymlinks(javac)
+	}
+	if err != nil {
+		return nil, err
+	}
+	include, lib := filepath.Join(filepath.Dir(filepath.Dir(javac)), "include"), filepath.Join(dir, "libnothing.so")
+	out, err := exec.Command("gcc", "-O2", "-shared", "-fPIC", "-I"+include, "-I"+include+"/linux", "-o", lib,
+		filepath.Join(root, "bench", "driver", "java", "nothing.c")).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("compile the floor of native calls: %w\n%s", err, out)
+	}
+	return d.Do(ctx, "cross", n, lib)
+}
+
 const log4j = `<?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="ERROR"><Appenders><Console name="err" target="SYSTEM_ERR"><PatternLayout pattern="[%d] %p %m (%c)%n"/></Console></Appenders>
 <Loggers><Root level="WARN"><AppenderRef ref="err"/></Root></Loggers></Configuration>

@@ -137,7 +137,7 @@ public final class Drive {
             case "delete":
                 return delete(Long.parseLong(c[2]));
             case "cross":
-                return cross(Integer.parseInt(c[2]));
+                return cross(Integer.parseInt(c[2]), c[3]);
             case "array":
                 return array(Integer.parseInt(c[2]), Long.parseLong(c[3]));
             case "jvm":
@@ -221,27 +221,38 @@ public final class Drive {
         return "ns=" + (System.nanoTime() - from);
     }
 
-    /** What a call into the native library and back costs, without and with what every real call has around it. */
-    private static String cross(int calls) throws Throwable {
+    private static native int nothing();
+
+    /** What a call into the native library and back costs, without and with what every real call has around it, beside one into C. */
+    private static String cross(int calls, String floor) throws Throwable {
+        System.load(floor);
         Class<?> lib = Class.forName("io.tidemark.kafka.Native", true, loader);
-        MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(lib, MethodHandles.lookup());
+        MethodHandles.Lookup own = MethodHandles.lookup();
+        MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(lib, own);
+        MethodHandle bare = own.findStatic(Drive.class, "nothing", MethodType.methodType(int.class));
         MethodHandle abi = lookup.findStatic(lib, "abi", MethodType.methodType(int.class));
         MethodHandle level = lookup.findStatic(lib, "logLevel", MethodType.methodType(void.class, int.class));
-        long plain = Long.MAX_VALUE;
-        long guarded = Long.MAX_VALUE;
+        double plain = Double.MAX_VALUE;
+        double guarded = Double.MAX_VALUE;
+        double c = Double.MAX_VALUE;
         for (int round = 0; round < 5; round++) {
+            c = Math.min(c, perCall(calls, bare));
+            plain = Math.min(plain, perCall(calls, abi));
             long from = System.nanoTime();
-            for (int i = 0; i < calls; i++) {
-                int ignored = (int) abi.invokeExact();
-            }
-            plain = Math.min(plain, System.nanoTime() - from);
-            from = System.nanoTime();
             for (int i = 0; i < calls; i++) {
                 level.invokeExact(1);
             }
-            guarded = Math.min(guarded, System.nanoTime() - from);
+            guarded = Math.min(guarded, (double) (System.nanoTime() - from) / calls);
         }
-        return "plain=" + (double) plain / calls + " guarded=" + (double) guarded / calls;
+        return "plain=" + plain + " guarded=" + guarded + " c=" + c;
+    }
+
+    private static double perCall(int calls, MethodHandle method) throws Throwable {
+        long from = System.nanoTime();
+        for (int i = 0; i < calls; i++) {
+            int ignored = (int) method.invokeExact();
+        }
+        return (double) (System.nanoTime() - from) / calls;
     }
 
     /** Copies between arrays in steps of a size: the floor of every stream. */
