@@ -72,13 +72,14 @@ versions: dist ## One jar on Kafka 4.0 to 4.4: the demo on each, upgrade, replic
 bench: dist ## Measure: BENCH=vanilla or tiering; ROW=06 one row, FULL=1 all rounds, PEER_LIBS= a foreign plugin; bench/README.md
 	@CGO_ENABLED=0 go run $(GOTAGS) ./bench/cmd -suite $(BENCH) -kafka $(KAFKA) -jar $(JAR) -cli $(NATIVE)/tidemark
 
-generate: tools ## Regenerate what is generated: FlatBuffers code, configuration reference
+generate: tools ## Regenerate what is generated: FlatBuffers code, references of settings and metrics
 	@internal/wire/generate.sh
 	@CGO_ENABLED=0 go run $(GOTAGS) ./cgo/assemble/configdoc > docs/config.md
+	@CGO_ENABLED=0 go run $(GOTAGS) ./cgo/assemble/metricsdoc > docs/metrics.md
 
 generate-check: generate ## Fail if a generated file differs from the committed one
-	@test -z "$$(git status --porcelain -- internal/wire jni-shim/src/generated docs/config.md)" || \
-		{ git diff -- internal/wire jni-shim/src/generated docs/config.md; echo "generated files differ: commit what 'make generate' writes"; exit 1; }
+	@test -z "$$(git status --porcelain -- internal/wire jni-shim/src/generated docs/config.md docs/metrics.md)" || \
+		{ git diff -- internal/wire jni-shim/src/generated docs/config.md docs/metrics.md; echo "generated files differ: commit what 'make generate' writes"; exit 1; }
 
 clean: ## Remove everything built in this directory
 	@rm -rf build .gradle

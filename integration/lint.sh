@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The linters: formatting, vet, staticcheck, architecture rules.
+# The linters: formatting, vet, staticcheck, architecture rules, alert rules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,5 +28,8 @@ if [ ! -x "$staticcheck" ]; then
 fi
 CGO_ENABLED=0 "$staticcheck" "$tags" $packages
 CGO_ENABLED=0 go test "$tags" -count=1 ./internal/archtest
-bash -n integration/*.sh cgo/build.sh internal/wire/generate.sh .ci/run
+integration/tools.sh promtool
+promtool check rules docs/operations/alerts.yml >/dev/null
+(cd docs/operations && promtool test rules alerts-test.yml >/dev/null)
+bash -n integration/*.sh integration/kafkatests/*.sh cgo/build.sh internal/wire/generate.sh .ci/run
 echo "lint: clean"

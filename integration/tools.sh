@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs (tools.sh install; tools.sh servers for what only tests need) or checks (tools.sh check) what building, testing and the demo need beside Go, gcc, make, a JDK 17
+# Installs (tools.sh install; servers and promtool for what only tests and lint need) or checks (tools.sh check) what building, testing and the demo need beside Go, gcc, make, a JDK 17
 # or later, Maven and Python 3: Gradle by the system's package manager, Python packages in a virtual environment in the cache.
 set -euo pipefail
 
@@ -54,6 +54,18 @@ venv_install() {
   echo "$want" >"$venv/.complete"
 }
 
+# promtool checks the alert rules.
+promtool_install() {
+  command -v promtool >/dev/null 2>&1 && return
+  if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" -ne 0 ]; then
+    echo "tools: promtool is missing: sudo apt-get install -y --no-install-recommends prometheus" >&2
+    return 1
+  fi
+  echo "tools: installing promtool with apt-get" >&2
+  apt-get update -qq >&2
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus >/dev/null
+}
+
 # The second S3 server of the tests is built from its published source, once.
 versitygw=v1.8.0
 servers_install() {
@@ -73,5 +85,6 @@ case ${1:-install} in
   install) gradle_install && venv_install ;;
   check) gradle_install ;;
   servers) servers_install ;;
-  *) echo "usage: tools.sh install|check|servers" >&2 && exit 2 ;;
+  promtool) promtool_install ;;
+  *) echo "usage: tools.sh install|check|servers|promtool" >&2 && exit 2 ;;
 esac

@@ -16,6 +16,7 @@ type metrics struct {
 
 	mu      sync.Mutex
 	running map[*flight]struct{}
+	success time.Time // when the last copy ended well, else when the instance started
 }
 
 // flight is one copy under way.
@@ -37,10 +38,13 @@ func newMetrics(set *telemetry.Set) *metrics {
 		seconds:  set.Histogram("copy_seconds", "Duration of copies that succeeded.", telemetry.Seconds),
 		errors:   set.Counters("copy_errors_total", "Copies that failed.", "class", classes...),
 		running:  map[*flight]struct{}{},
+		success:  time.Now(),
 	}
 	set.GaugeFunc("copy_in_flight", "Copies under way.", func() float64 { n, _ := m.flights(); return float64(n) })
 	set.GaugeFunc("copy_oldest_in_flight_seconds", "Age of the oldest copy under way: it grows when a copy is stuck.",
 		func() float64 { _, age := m.flights(); return age.Seconds() })
+	set.GaugeFunc("copy_since_success_seconds", "Time since a segment was last copied, since the start of the broker before the first: with errors beside it, how long nothing was tiered.",
+		func() float64 { m.mu.Lock(); defer m.mu.Unlock(); return time.Since(m.success).Seconds() })
 	return m
 }
 
@@ -64,6 +68,9 @@ func (m *metrics) begin(size int64) *flight {
 func (m *metrics) finish(f *flight, err error) {
 	m.mu.Lock()
 	delete(m.running, f)
+	if err == nil {
+		m.success = time.Now()
+	}
 	m.mu.Unlock()
 	if err != nil {
 		m.errors[status.Of(err).String()].Inc()

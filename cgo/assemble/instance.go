@@ -148,6 +148,9 @@ func (i *Instance) Close(ctx context.Context) error {
 // Samples are all series.
 func (i *Instance) Samples() ([]telemetry.Sample, error) { return i.metrics.Snapshot() }
 
+// Metrics are descriptions of all series of an instance.
+func (i *Instance) Metrics() []telemetry.Description { return i.metrics.Descriptions() }
+
 // Copy stores a segment.
 func (i *Instance) Copy(ctx context.Context, req dispatch.CopyRequest) ([]byte, error) {
 	p := req.Paths

@@ -42,6 +42,7 @@ var rules = map[string]rule{
 	"cgo/dispatch":                   {imports: []string{"internal/wire", "internal/status", "internal/telemetry", "internal/budget"}, libs: []string{"github.com/google/flatbuffers/go"}},
 	"cgo/assemble":                   {imports: []string{"..."}},
 	"cgo/assemble/configdoc":         {imports: []string{"cgo/assemble"}},
+	"cgo/assemble/metricsdoc":        {imports: []string{"cgo/assemble", "cgo/dispatch", "internal/telemetry"}},
 	"cgo/assemble/assembletest":      {imports: []string{"..."}},
 	"cmd/tidemark":                   {imports: []string{"..."}},
 	"internal/archtest":              {},

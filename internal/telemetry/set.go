@@ -3,8 +3,10 @@ package telemetry
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -17,6 +19,34 @@ const Prefix = "tidemark_"
 // Set is the metrics of one plugin instance.
 type Set struct {
 	registry *prometheus.Registry
+
+	mu    sync.Mutex
+	known []Description
+}
+
+// Description is what a set knows about one metric before there is a value.
+type Description struct {
+	Name   string // with the prefix
+	Kind   string // counter, gauge or histogram
+	Labels []string
+	Values []string // of the label of a counter, where all are known
+	Help   string
+}
+
+// describe notes a metric that was registered.
+func (s *Set) describe(name, kind, help string, labels, values []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = append(s.known, Description{Prefix + name, kind, labels, values, help})
+}
+
+// Descriptions are all metrics of the set by name.
+func (s *Set) Descriptions() []Description {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(s.known)
+	slices.SortFunc(out, func(a, b Description) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // NewSet makes an empty set.
@@ -51,6 +81,7 @@ func (h Histogram) Observe(v float64) { h.h.Observe(v) }
 func (s *Set) Counter(name, help string) Counter {
 	c := prometheus.NewCounter(prometheus.CounterOpts{Name: Prefix + name, Help: help})
 	s.registry.MustRegister(c)
+	s.describe(name, "counter", help, nil, nil)
 	return Counter{c}
 }
 
@@ -58,6 +89,7 @@ func (s *Set) Counter(name, help string) Counter {
 func (s *Set) Counters(name, help, label string, values ...string) map[string]Counter {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: Prefix + name, Help: help}, []string{label})
 	s.registry.MustRegister(v)
+	s.describe(name, "counter", help, []string{label}, values)
 	out := make(map[string]Counter, len(values))
 	for _, value := range values {
 		out[value] = Counter{v.WithLabelValues(value)}
@@ -69,18 +101,21 @@ func (s *Set) Counters(name, help, label string, values ...string) map[string]Co
 func (s *Set) Gauge(name, help string) Gauge {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: Prefix + name, Help: help})
 	s.registry.MustRegister(g)
+	s.describe(name, "gauge", help, nil, nil)
 	return Gauge{g}
 }
 
 // GaugeFunc registers a gauge whose value is asked for when it is read. f must be fast and must not block.
 func (s *Set) GaugeFunc(name, help string, f func() float64) {
 	s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: Prefix + name, Help: help}, f))
+	s.describe(name, "gauge", help, nil, nil)
 }
 
 // GaugeVec registers a family of gauges whose label values come and go (tables, partitions).
 func (s *Set) GaugeVec(name, help string, labels ...string) *GaugeVec {
 	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: Prefix + name, Help: help}, labels)
 	s.registry.MustRegister(v)
+	s.describe(name, "gauge", help, labels, nil)
 	return &GaugeVec{v}
 }
 
@@ -100,6 +135,7 @@ var Seconds = prometheus.ExponentialBuckets(0.001, 2, 18)
 func (s *Set) Histogram(name, help string, buckets []float64) Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: Prefix + name, Help: help, Buckets: buckets})
 	s.registry.MustRegister(h)
+	s.describe(name, "histogram", help, nil, nil)
 	return Histogram{h}
 }
 

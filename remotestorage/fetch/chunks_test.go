@@ -260,7 +260,7 @@ func TestHedgesAreFewAndNoneInTrouble(t *testing.T) {
 	if made > 400/hedgeShare+1 {
 		t.Errorf("%d of 400", made)
 	}
-	l.noteOutcome(status.Errorf(status.Transient, "503"))
+	l.noteOutcome(status.Errorf(status.Throttled, "503 SlowDown"))
 	for range 100 {
 		l.note(time.Millisecond)
 	}

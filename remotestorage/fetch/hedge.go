@@ -48,7 +48,7 @@ func (l *latency) note(d time.Duration) {
 
 // noteOutcome takes how a GET ended: a store in trouble is not asked twice.
 func (l *latency) noteOutcome(err error) {
-	if status.Is(err, status.Transient) {
+	if status.Is(err, status.Transient) || status.Is(err, status.Throttled) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.trouble = time.Now()
