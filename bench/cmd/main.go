@@ -145,7 +145,7 @@ func tieringSuite(ctx context.Context, o options) (complete bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return tiering.Run(ctx, tiering.Options{Kafka: o.kafka, Jar: o.jar, CLI: o.cli, Dir: dir, Heap: o.heap, Rounds: o.rounds, Full: o.rounds >= fullRounds,
+	return tiering.Run(ctx, tiering.Options{Kafka: o.kafka, Jar: o.jar, CLI: o.cli, Dir: dir, Heap: o.heap, Rounds: o.rounds, Full: o.rounds >= fullRounds || os.Getenv("FULL") != "",
 		Row: o.row, Before: o.before, Size: o.size, Warm: o.warm, Segment: o.segment, PerPartition: o.perPartition, Properties: o.properties,
 		Peer: calls.Peer{Libs: os.Getenv("PEER_LIBS"), Props: os.Getenv("PEER_PROPS"), Kafka: os.Getenv("PEER_KAFKA")}})
 }

@@ -116,8 +116,11 @@ func (r *run) makeSets() (err error) {
 	return nil
 }
 
+// publishable is how many rounds a run needs that is not called short.
+const publishable = 7
+
 func (o Options) label() string {
-	if o.Full {
+	if o.Full && o.Rounds >= publishable {
 		return "full"
 	}
 	return "short"
