@@ -17,6 +17,24 @@ const maxLine = 1 << 20
 
 // readProperties reads the settings of Tidemark from a server.properties file, prefix stripped.
 func readProperties(path string) (map[string]string, error) {
+	all, err := readAllProperties(path)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for key, value := range all {
+		if name, ok := strings.CutPrefix(key, assemble.Prefix); ok {
+			out[name] = value
+		}
+	}
+	if len(out) == 0 {
+		return nil, status.Errorf(status.Invalid, "%s has no setting that starts with %s; --config takes the server.properties of a broker with Tidemark", path, assemble.Prefix)
+	}
+	return out, unresolved(path, out)
+}
+
+// readAllProperties reads a server.properties file.
+func readAllProperties(path string) (map[string]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, status.Errorf(status.Invalid, "read the configuration: %w", err)
@@ -34,9 +52,7 @@ func readProperties(path string) (map[string]string, error) {
 			line = line[:len(line)-1] + strings.TrimLeft(lines.Text(), " \t\f")
 		}
 		key, value := property(line)
-		if name, ok := strings.CutPrefix(key, assemble.Prefix); ok {
-			out[name] = value
-		}
+		out[key] = value
 	}
 	if err := lines.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
@@ -44,10 +60,7 @@ func readProperties(path string) (map[string]string, error) {
 		}
 		return nil, status.Errorf(status.Invalid, "read %s: %w", path, err)
 	}
-	if len(out) == 0 {
-		return nil, status.Errorf(status.Invalid, "%s has no setting that starts with %s; --config takes the server.properties of a broker with Tidemark", path, assemble.Prefix)
-	}
-	return out, unresolved(path, out)
+	return out, nil
 }
 
 // reference is how Kafka writes a value that a config provider has.

@@ -255,7 +255,7 @@ func (w *Rig) Tidemark(args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if err != nil {
-		err = fmt.Errorf("tidemark %s: %w: %s%s", strings.Join(args[:2], " "), err, errs.String(), out.String())
+		err = fmt.Errorf("tidemark %s: %w: %s%s", strings.Join(args[:min(2, len(args))], " "), err, errs.String(), out.String())
 	}
 	return out.String(), err
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -146,5 +147,48 @@ func TestClassPath(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "__tidemark_tables does not exist") {
 		t.Errorf("table create on such a broker: %v %s", err, out)
 	}
+	w.doctor(topic)
 	w.Done("class.path gives a warning, %d segments were tiered and read back; log and command say why there are no tables", segments)
+}
+
+// doctor runs the command of that name on this broker, which has several faults of the kinds it knows.
+func (w *world) doctor(topic string) {
+	w.Helper()
+	out, err := w.Tidemark("doctor", "--json")
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		w.Errorf("doctor: %v", err)
+	}
+	var said struct {
+		Brokers      int
+		TieredTopics int
+		Findings     []struct{ Severity, Where, What, Why, Do string }
+	}
+	if err := json.Unmarshal([]byte(out), &said); err != nil {
+		w.Fatalf("doctor --json: %v: %s", err, out)
+	}
+	if said.Brokers != 1 || said.TieredTopics != 1 {
+		w.Errorf("doctor looked at %d brokers and %d tiered topics", said.Brokers, said.TieredTopics)
+	}
+	for _, want := range [][3]string{
+		{"WARN", "broker 1", "remote.log.storage.manager.class.path is set"},
+		{"INFO", "broker 1", "remote.log.metadata.manager.class.name is "},
+		{"WARN", "broker 1", "remote.fetch.max.wait.ms is 500"},
+		{"WARN", "topic " + topic, "segment.bytes is 1048576"},
+	} {
+		found := false
+		for _, f := range said.Findings {
+			found = found || f.Severity == want[0] && f.Where == want[1] && strings.HasPrefix(f.What, want[2])
+		}
+		if !found {
+			w.Errorf("doctor does not find %v in %s", want, out)
+		}
+	}
+	for _, f := range said.Findings {
+		if f.Severity == "ERROR" {
+			w.Errorf("doctor finds what is right: %+v", f)
+		}
+	}
+	if text, _ := w.Tidemark("doctor"); !strings.Contains(text, "why: ") {
+		w.Errorf("doctor prints %s", text)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -170,11 +171,16 @@ func (c *Client) topicConfig(ctx context.Context, name string) (map[string]strin
 	if err != nil {
 		return nil, classify(err, "configuration of topic %s", name)
 	}
+	return valuesOf(rc), nil
+}
+
+// valuesOf are the values of a configuration that are not hidden.
+func valuesOf(rc kadm.ResourceConfig) map[string]string {
 	config := make(map[string]string, len(rc.Configs))
 	for _, kv := range rc.Configs {
 		if kv.Value != nil {
 			config[kv.Key] = *kv.Value
 		}
 	}
-	return config, nil
+	return config
 }
