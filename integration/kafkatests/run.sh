@@ -16,6 +16,8 @@ lib=$($here/fetch-tests.sh "$version")/lib || exit 1
 out=build/kafka-tests-$version
 rm -rf "$out"
 mkdir -p "$out/classes" "$out/work"
+cp "$jar" "$out/tidemark.jar" # a build meanwhile must not change it under a running test
+jar=$PWD/$out/tidemark.jar
 limit=${CLASS_SECONDS:-1200}
 
 sources=$(find $here/conformance -name '*.java')
