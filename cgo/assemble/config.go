@@ -41,7 +41,7 @@ type StoreConfig struct {
 // NativeConfig bounds the native library. It holds for the whole process: the first plugin instance decides.
 type NativeConfig struct {
 	Slabs       int   `config:"native.slabs" default:"64" doc:"Buffers that carry bytes of segments to Kafka's threads, from 4 to 4096. Each concurrent remote read needs two; a read that finds none waits."`
-	SlabBytes   int   `config:"native.slab.bytes" default:"1048576" doc:"Size of each of the native.slabs buffers: 65536 to 67108864, a multiple of 4096. All of them are allocated outside of the JVM's heap at the start."`
+	SlabBytes   int   `config:"native.slab.bytes" default:"262144" doc:"Size of each of the native.slabs buffers: 65536 to 67108864, a multiple of 4096. All of them are allocated outside of the JVM's heap at the start."`
 	MemoryLimit int64 `config:"native.memory.limit" default:"0" doc:"Soft limit of the library's own heap, outside of the JVM's heap; 0 is none. Near it the library spends more CPU on collecting garbage."`
 }
 

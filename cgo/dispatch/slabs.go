@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"sync"
 
 	"tidemark/internal/status"
 )
@@ -14,15 +15,21 @@ const (
 
 // pool lends slabs: equal ranges of memory that both sides see. The memory is the caller's and is never unmapped, so
 // that a reader on the other side that is late reads wrong bytes, which checksums catch, and never faults.
+//
+// The slab that came back last is lent first: its memory is still in the CPU's caches, and slabs that a load never needs are never
+// touched.
 type pool struct {
 	slabs [][]byte
-	free  chan int // waiting on it is the back-pressure; Go serves waiters in order
+	room  chan struct{} // one for each free slab: waiting on it is the back-pressure; Go serves waiters in order
+
+	mu   sync.Mutex
+	free []int // a stack
 }
 
 func newPool(slabs [][]byte) *pool {
-	p := &pool{slabs: slabs, free: make(chan int, len(slabs))}
+	p := &pool{slabs: slabs, room: make(chan struct{}, len(slabs))}
 	for i := range slabs {
-		p.free <- i
+		p.release(len(slabs) - 1 - i)
 	}
 	return p
 }
@@ -30,19 +37,32 @@ func newPool(slabs [][]byte) *pool {
 // acquire waits for a slab until ctx ends.
 func (p *pool) acquire(ctx context.Context) (int, error) {
 	select {
-	case i := <-p.free:
-		return i, nil
+	case <-p.room:
+		return p.pop(), nil
 	default:
 	}
 	select {
-	case i := <-p.free:
-		return i, nil
+	case <-p.room:
+		return p.pop(), nil
 	case <-ctx.Done():
 		return -1, status.Wrapf(ctx.Err(), "waiting for one of %d read buffers (native.slabs)", len(p.slabs))
 	}
 }
 
-// release gives a slab back. The channel has room for all: it never blocks.
-func (p *pool) release(i int) { p.free <- i }
+func (p *pool) pop() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	return i
+}
 
-func (p *pool) inUse() int { return len(p.slabs) - len(p.free) }
+// release gives a slab back. The channel has room for all: it never blocks.
+func (p *pool) release(i int) {
+	p.mu.Lock()
+	p.free = append(p.free, i)
+	p.mu.Unlock()
+	p.room <- struct{}{}
+}
+
+func (p *pool) inUse() int { return len(p.slabs) - len(p.room) }

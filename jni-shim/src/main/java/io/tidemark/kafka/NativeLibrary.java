@@ -24,7 +24,7 @@ final class NativeLibrary {
     private static final String SHARED = "tidemark.native.inode"; // path, identity, version; one per process
     private static final int DEFAULT_SLABS = 64;
     private static final int MAX_SLABS = 1 << 14;
-    private static final int DEFAULT_SLAB_SIZE = 1 << 20;
+    private static final int DEFAULT_SLAB_SIZE = 256 << 10;
     private static final int MIN_SLAB_SIZE = 64 << 10;
     private static final int MAX_SLAB_SIZE = 64 << 20;
 
