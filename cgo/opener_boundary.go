@@ -61,7 +61,7 @@ func (scripted) Wanted() []dispatch.TopicPartition {
 }
 
 func (scripted) Samples() ([]telemetry.Sample, error) {
-	return []telemetry.Sample{{Name: "tidemark_scripted", Labels: "k=v", Value: 42}}, nil
+	return []telemetry.Sample{{Name: "tidemark_scripted", Labels: "k=v", Help: "what the test scripts", Value: 42}}, nil
 }
 
 // scriptedStream is bytes that count up.

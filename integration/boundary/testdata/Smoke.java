@@ -172,7 +172,7 @@ final class Smoke {
         boolean found = false;
         for (String line : lines) {
             double v = values.getDouble();
-            found |= line.equals("tidemark_scripted\tk=v") && v == 42;
+            found |= line.equals("tidemark_scripted\tk=v\twhat the test scripts") && v == 42;
         }
         check("metrics value", found && !values.hasRemaining(), text(schema));
         expect("health", OK, Native.health(out));
