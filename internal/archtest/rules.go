@@ -26,6 +26,7 @@ var rules = map[string]rule{
 	"remotestorage":                  {imports: with("remotestorage/...", "internal/kafkalog", "internal/objectstore", "internal/objectstore/key"), libs: []string{"golang.org/x/sys/unix"}},
 	"remotestorage/stored":           {imports: []string{"internal/wire", "internal/objectstore/key", "internal/status"}, libs: []string{"github.com/klauspost/compress/", "github.com/google/flatbuffers/go"}, pure: true},
 	"remotestorage/fetch":            {imports: with("remotestorage/stored", "internal/objectstore")},
+	"remotestorage/fetch/diskcache":  {imports: with(), libs: []string{"golang.org/x/sys/unix"}},
 	"remotestorage/reclaim":          {imports: with("remotestorage/stored", "internal/objectstore")},
 	"parquet":                        {imports: []string{"parquet/column", "parquet/schema", "internal/budget", "internal/status"}, libs: []string{"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/"}},
 	"parquet/column":                 {pure: true},
