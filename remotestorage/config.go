@@ -7,6 +7,7 @@ import (
 	"tidemark/internal/budget"
 	"tidemark/internal/status"
 	"tidemark/remotestorage/fetch"
+	"tidemark/remotestorage/fetch/diskcache"
 	"tidemark/remotestorage/reclaim"
 	"tidemark/remotestorage/stored"
 )
@@ -21,6 +22,7 @@ type Config struct {
 	HoldMaxBytes    int64         `config:"hold.max.bytes" default:"10737418240" doc:"Disk that segments waiting for their table may keep after local retention, in bytes per broker. Beyond it the stored segment is read back instead. 0 = no hold files."`
 	HandOverTimeout time.Duration `config:"handover.timeout.ms" default:"2000" doc:"Longest time that handing a copied segment to the table side may delay the return of the copy."`
 	Fetch           fetch.Config
+	DiskCache       diskcache.Config
 	Reclaim         reclaim.Config
 }
 
@@ -29,7 +31,7 @@ func DefaultConfig() Config {
 	return Config{
 		CopyParallel: 10, CopyDeadline: 2 * time.Minute, CopyMinRate: 1 << 20, CleanupDeadline: 20 * time.Second,
 		ChunkBytes: 1 << 20, HoldMaxBytes: 10 << 30, HandOverTimeout: 2 * time.Second,
-		Fetch: fetch.DefaultConfig(), Reclaim: reclaim.DefaultConfig(),
+		Fetch: fetch.DefaultConfig(), DiskCache: diskcache.DefaultConfig(), Reclaim: reclaim.DefaultConfig(),
 	}
 }
 
@@ -60,7 +62,7 @@ func (c Config) Validate() error {
 	if c.HandOverTimeout <= 0 || c.HandOverTimeout > time.Minute {
 		bad("handover.timeout.ms is %v, it must be above 0 and at most 1m", c.HandOverTimeout)
 	}
-	return errors.Join(append(faults, c.Fetch.Validate(), c.Reclaim.Validate())...)
+	return errors.Join(append(faults, c.Fetch.Validate(), c.DiskCache.Validate(), c.Reclaim.Validate())...)
 }
 
 func (c Config) copyPace() budget.Pace {

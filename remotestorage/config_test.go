@@ -58,6 +58,7 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	walk(reflect.ValueOf(DefaultConfig()), reflect.ValueOf(&bad).Elem())
+	bad.DiskCache.Dir = "relative" // unset is legal
 	bad.Reclaim.MaxBackoff = -1
 	err := bad.Validate()
 	for _, key := range keys {

@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/status"
 	"tidemark/internal/telemetry"
 	"tidemark/remotestorage/fetch"
+	"tidemark/remotestorage/fetch/diskcache"
 	"tidemark/remotestorage/reclaim"
 	"tidemark/remotestorage/stored"
 )
@@ -94,6 +95,7 @@ type Manager struct {
 	slots   *budget.Bytes // copies
 	passing *budget.Bytes // hand-overs under way
 	fetch   *fetch.Fetcher
+	disk    *diskcache.Cache // nil: none
 	reclaim *reclaim.Collector
 	holds   *holds
 	metrics *metrics
@@ -115,11 +117,20 @@ func New(cfg Config, store objectstore.Store, deps Deps) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	reading := fetch.Deps{Log: deps.Log, Metrics: deps.Metrics}
+	var disk *diskcache.Cache
+	if cfg.DiskCache.Dir != "" {
+		if disk, err = diskcache.Open(cfg.DiskCache, diskcache.Deps{Log: deps.Log, Metrics: deps.Metrics}); err != nil {
+			c.Close()
+			return nil, err
+		}
+		reading.Disk = disk
+	}
 	m := &Manager{
 		cfg: cfg, store: store, deps: deps, log: deps.Log,
 		tasks: budget.NewTasks("remotestorage", deps.Log),
 		slots: budget.NewSlots("copy.parallel", cfg.CopyParallel), passing: budget.NewSlots("hand-overs", maxHandOvers),
-		fetch: fetch.New(cfg.Fetch, store, fetch.Deps{Log: deps.Log, Metrics: deps.Metrics}), reclaim: c,
+		fetch: fetch.New(cfg.Fetch, store, reading), disk: disk, reclaim: c,
 		metrics: newMetrics(deps.Metrics),
 	}
 	m.holds = newHolds(cfg.HoldMaxBytes, filepath.Join(cfg.Reclaim.Dir, logDirsName), deps.LogDirs, deps.Log, deps.Metrics)
@@ -221,6 +232,9 @@ func (m *Manager) Close(ctx context.Context) {
 	}
 	m.tasks.Stop(time.Until(end))
 	m.fetch.Close(time.Until(end))
+	if m.disk != nil {
+		m.disk.Close(time.Until(end))
+	}
 	m.reclaim.Close()
 }
 

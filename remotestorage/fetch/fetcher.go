@@ -13,10 +13,22 @@ import (
 	"tidemark/remotestorage/stored"
 )
 
+// Disk keeps chunks of log objects beyond memory. It may forget any of them, and never blocks for longer than reading one
+// takes.
+type Disk interface {
+	// Get fills dst with a chunk as it is stored, or reports false: then dst has any bytes.
+	Get(object string, chunk int, dst []byte) bool
+	// Has tells whether a chunk of n bytes is likely to be there.
+	Has(object string, chunk, n int) bool
+	// Put offers a chunk, whose bytes are copied.
+	Put(object string, chunk int, data []byte)
+}
+
 // Deps is what a fetcher is given.
 type Deps struct {
 	Log     *slog.Logger
 	Metrics *telemetry.Set
+	Disk    Disk // nil: chunks are kept in memory only. It must stay usable until Close has returned.
 }
 
 // Ref is a stored segment as a caller knows it.
@@ -30,6 +42,7 @@ type Ref struct {
 // Fetcher reads stored segments.
 type Fetcher struct {
 	store    objectstore.Reader
+	disk     Disk
 	pace     budget.Pace
 	tasks    *budget.Tasks
 	sidecars *cache[string, sidecar]
@@ -67,12 +80,12 @@ func (k chunkKey) String() string { return fmt.Sprintf("chunk %d of %s", k.chunk
 func New(cfg Config, store objectstore.Reader, deps Deps) *Fetcher {
 	tasks := budget.NewTasks("fetch", deps.Log)
 	count := func(what string) counters {
-		m := deps.Metrics.Counters("fetch_"+what+"_lookups_total", "Lookups of "+what+"s in the cache: hit, join (was on its way), miss (read from the store).",
+		m := deps.Metrics.Counters("fetch_"+what+"_lookups_total", "Lookups of "+what+"s in the cache: hit, join (was on its way), miss (read from the store, or from the disk cache if there is one).",
 			"result", "hit", "join", "miss")
 		return counters{hits: m["hit"], joins: m["join"], misses: m["miss"]}
 	}
 	f := &Fetcher{
-		store: store, pace: cfg.pace(), tasks: tasks, log: deps.Log, hedging: cfg.Hedge, count: count("chunk"),
+		store: store, disk: deps.Disk, pace: cfg.pace(), tasks: tasks, log: deps.Log, hedging: cfg.Hedge, count: count("chunk"),
 		sidecars: newCache[string, sidecar]("fetch.sidecar.cache.bytes", cfg.SidecarBytes, cfg.pace(), tasks, count("sidecar")),
 		served:   deps.Metrics.Counter("fetch_served_bytes_total", "Segment bytes handed out."),
 		seconds:  deps.Metrics.Histogram("fetch_load_seconds", "Time to read one chunk or sidecar from the store.", telemetry.Seconds),

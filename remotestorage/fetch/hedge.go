@@ -142,7 +142,11 @@ func (c *chunks) second(ctx context.Context, s *Segment, e *chunk, buf *buffer) 
 		if err := c.f.store.ReadRange(ctx, s.log, buf.data, s.m.Chunks[e.key.chunk].Stored); err != nil {
 			return err
 		}
-		return l.check(0, buf.data)
+		if err := l.check(0, buf.data); err != nil {
+			return err
+		}
+		l.keep(0, buf.data)
+		return nil
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()

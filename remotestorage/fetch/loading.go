@@ -130,12 +130,47 @@ func (l *loading) admit() (release func(), err error) {
 	return release, nil
 }
 
-// read fetches the run; chunks land as they come. bad are those whose bytes are not what the manifest says.
+// read fetches the run; chunks land as they come. What the disk has at both ends of the run is not asked of the store; a gap is asked
+// for with one GET. bad are those whose bytes are not what the manifest says.
 func (l *loading) read(ctx context.Context) (bad []int, err error) {
+	l.progress.Store(time.Now().UnixNano())
+	from, to := 0, len(l.chunks)
+	if l.c.f.disk != nil {
+		for from < to && l.kept(from) {
+			from++
+		}
+		for to > from && l.c.f.disk.Has(l.s.log, l.chunks[to-1].key.chunk, l.chunks[to-1].size) {
+			to--
+		}
+	}
+	if from < to {
+		bad, err = l.ask(ctx, from, to)
+	}
+	for k := to; k < len(l.chunks); k++ {
+		if !l.kept(k) {
+			bad = append(bad, k)
+		}
+	}
+	return bad, err
+}
+
+// kept lands chunk k of the run from the disk, if it is there.
+func (l *loading) kept(k int) bool {
+	e := l.chunks[k]
+	if !l.c.f.disk.Get(l.s.log, e.key.chunk, l.bufs[k].data) || l.check(k, l.bufs[k].data) != nil {
+		return false
+	}
+	l.progress.Store(time.Now().UnixNano())
+	l.came(k)
+	return true
+}
+
+// ask fetches the chunks [from, to) of the run from the store.
+func (l *loading) ask(ctx context.Context, from, to int) (bad []int, err error) {
 	c := l.c
-	dsts := make([][]byte, len(l.bufs))
+	dsts := make([][]byte, to-from)
 	bytes := int64(0)
-	for k, b := range l.bufs {
+	for k, b := range l.bufs[from:to] {
 		dsts[k] = b.data
 		bytes += int64(len(b.data))
 	}
@@ -145,20 +180,28 @@ func (l *loading) read(ctx context.Context) (bad []int, err error) {
 	l.progress.Store(began.UnixNano())
 	defer func() { c.f.took(began); c.latency.noteOutcome(err) }()
 	c.f.gets.Inc()
-	first := l.s.m.Chunks[l.chunks[0].key.chunk]
+	first := l.s.m.Chunks[l.chunks[from].key.chunk]
 	err = c.f.store.ReadScatter(ctx, l.s.log, dsts, first.Stored, func(k int) {
 		now := time.Now()
 		if k == 0 {
 			c.latency.note(now.Sub(began))
 		}
 		l.progress.Store(now.UnixNano())
-		if l.check(k, dsts[k]) != nil {
-			bad = append(bad, k)
+		if l.check(from+k, dsts[k]) != nil {
+			bad = append(bad, from+k)
 			return
 		}
-		l.came(k)
+		l.keep(from+k, dsts[k])
+		l.came(from + k)
 	})
 	return bad, err
+}
+
+// keep offers chunk k of the run to the disk. It comes before the chunk lands: afterwards the memory may be somebody else's.
+func (l *loading) keep(k int, data []byte) {
+	if l.c.f.disk != nil {
+		l.c.f.disk.Put(l.s.log, l.chunks[k].key.chunk, data)
+	}
 }
 
 // check compares the bytes of chunk k of the run with the manifest.
@@ -209,6 +252,7 @@ func (l *loading) reread(ctx context.Context, k int) error {
 		if err := l.check(k, l.bufs[k].data); err != nil {
 			return err
 		}
+		l.keep(k, l.bufs[k].data)
 		l.came(k)
 		return nil
 	})

@@ -25,7 +25,7 @@ func (c Config) Validate() error {
 	if c.Dir != "" && !filepath.IsAbs(c.Dir) {
 		faults = append(faults, status.Errorf(status.Invalid, "fetch.disk.cache.dir is %q, an absolute path is needed", c.Dir))
 	}
-	if c.Bytes < MinBytes {
+	if c.Dir != "" && c.Bytes < MinBytes {
 		faults = append(faults, status.Errorf(status.Invalid, "fetch.disk.cache.bytes is %d, at least %d is needed", c.Bytes, MinBytes))
 	}
 	return errors.Join(faults...)
