@@ -41,7 +41,7 @@ func main() {
 	fmt.Print(text)
 }
 
-// reference opens an instance, which registers everything, and asks what it has.
+// reference opens an instance with everything that has metrics, which registers them, and asks what it has.
 func reference() (string, error) {
 	dir, err := os.MkdirTemp("", "tidemark-metrics-")
 	if err != nil {
@@ -50,6 +50,7 @@ func reference() (string, error) {
 	defer os.RemoveAll(dir)
 	opened, err := assemble.Open(context.Background(), dispatch.OpenRequest{Properties: map[string]string{
 		"store.type": "file", "store.path": filepath.Join(dir, "store"), "local.dir": filepath.Join(dir, "local"),
+		"fetch.disk.cache.dir": filepath.Join(dir, "cache"),
 	}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", err

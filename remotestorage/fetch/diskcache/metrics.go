@@ -10,7 +10,7 @@ type metrics struct {
 }
 
 func newMetrics(set *telemetry.Set, c *Cache) *metrics {
-	lookups := set.Counters("fetch_disk_lookups_total", "Lookups of chunks in the disk cache: hit, miss.", "result", "hit", "miss")
+	lookups := set.Counters("fetch_disk_lookups_total", "Lookups of chunks in the disk cache: hit, miss. The fetch_disk metrics are there only with fetch.disk.cache.dir.", "result", "hit", "miss")
 	dropped := set.Counters("fetch_disk_dropped_chunks_total", "Chunks that were not kept on disk: busy (the disk is slower than they come), bypassed (the cache is out of use, see fetch_disk_usable), oversized.",
 		"reason", "busy", "bypassed", "oversized")
 	m := &metrics{
