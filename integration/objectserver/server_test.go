@@ -63,6 +63,7 @@ func TestSeaweedFS(t *testing.T) {
 		}
 	})
 	probe(t, server)
+	uploads(t, server)
 	wrongSettings(t, server)
 	t.Run("stalled server", func(t *testing.T) {
 		st := store(t, server, "stalled", nil)
@@ -105,6 +106,7 @@ func TestVersityGW(t *testing.T) {
 	storetest.Acceptance(t, func(t *testing.T) objectstore.Store { return store(t, server, "some/prefix", nil) },
 		storetest.Caps{Swap: true, Rounds: 5, Large: 24 << 20})
 	probe(t, server)
+	uploads(t, server)
 }
 
 func probe(t *testing.T, server *Server) {
