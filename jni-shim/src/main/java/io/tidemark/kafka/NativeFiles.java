@@ -16,10 +16,14 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Properties;
 import java.util.Set;
+import java.util.zip.CRC32;
 
 /**
  * The native files inside the jar, and their extraction: {@code <folder>/<version>-<sha256>/<file>}, verified at every
  * start, put in place by a rename. An extracted file is never written to again, because a running process maps it.
+ *
+ * <p>What comes out of the jar is compared with its SHA-256. A file that was extracted before is compared with its
+ * CRC-32, which finds damage: in a JVM that has just started, the other takes longer than everything else here.
  */
 final class NativeFiles {
     private static final String ROOT = "/META-INF/native/tidemark/";
@@ -70,7 +74,8 @@ final class NativeFiles {
         }
         Path home = folder.resolve(version() + "-" + sha);
         Path target = home.resolve(file);
-        if (Files.isRegularFile(target, LinkOption.NOFOLLOW_LINKS) && sha.equals(digest(target))) {
+        String crc = properties.getProperty("crc32." + file, "");
+        if (Files.isRegularFile(target, LinkOption.NOFOLLOW_LINKS) && !crc.isEmpty() && crc.equals(crc32(target))) {
             return target;
         }
         Files.createDirectories(home);
@@ -129,6 +134,17 @@ final class NativeFiles {
                     + "remove it or name another folder with -D" + FOLDER);
         }
         return folder;
+    }
+
+    private static String crc32(Path file) throws IOException {
+        CRC32 crc = new CRC32();
+        try (InputStream in = Files.newInputStream(file)) {
+            byte[] block = new byte[1 << 18];
+            for (int n = in.read(block); n >= 0; n = in.read(block)) {
+                crc.update(block, 0, n);
+            }
+        }
+        return String.format("%08x", crc.getValue());
     }
 
     private static String digest(Path file) throws IOException {

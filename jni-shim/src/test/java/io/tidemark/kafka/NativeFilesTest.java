@@ -13,6 +13,7 @@ import java.security.MessageDigest;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
+import java.util.zip.CRC32;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -25,9 +26,11 @@ class NativeFilesTest {
     private NativeFiles files(String content) throws Exception {
         byte[] bytes = content.getBytes(StandardCharsets.US_ASCII);
         String sha = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+        CRC32 crc = new CRC32();
+        crc.update(bytes);
         jar.put("lib.so", bytes);
-        jar.put("native.properties",
-                ("version=0.1.0\nabi=1\nsha256.lib.so=" + sha + "\n").getBytes(StandardCharsets.US_ASCII));
+        jar.put("native.properties", String.format("version=0.1.0%nabi=1%nsha256.lib.so=%s%ncrc32.lib.so=%08x%n", sha,
+                crc.getValue()).getBytes(StandardCharsets.US_ASCII));
         return new NativeFiles(name -> jar.containsKey(name) ? new ByteArrayInputStream(jar.get(name)) : null);
     }
 
@@ -42,6 +45,8 @@ class NativeFilesTest {
         assertEquals(file, files.extract("lib.so", folder));
         assertEquals(inode, Files.getAttribute(file, "unix:ino"), "extracted again without need");
 
+        Files.writeString(file, "librarz"); // as long as it was
+        assertEquals("library", Files.readString(files.extract("lib.so", folder)), "a damaged file is replaced");
         Files.writeString(file, "libbrary");
         assertEquals("library", Files.readString(files.extract("lib.so", folder)), "a damaged file is replaced");
         try (var left = Files.list(file.getParent())) {
