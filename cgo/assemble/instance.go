@@ -23,8 +23,8 @@ import (
 	"tidemark/tables/ingest"
 )
 
-// closeTime is how long each part may take to stop.
-const closeTime = 5 * time.Second
+// closeTime is how long closing may take when the caller sets no deadline.
+const closeTime = 10 * time.Second
 
 // Instance is one configured plugin: everything behind one broker's RemoteStorageManager.
 type Instance struct {
@@ -56,7 +56,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 		return nil, err
 	}
 	seen := watch(objectstore.Instrument(raw, set), c.where(), log)
-	store := objectstore.Retrying(seen, retry)
+	store := objectstore.Retrying(seen, sharedRetry(set))
 	cat, err := openCatalog(c, store, log)
 	if err != nil {
 		return nil, errors.Join(err, closeStore(raw))
@@ -122,23 +122,32 @@ func (i *Instance) listen(c Config, cat *builtin.Catalog) error {
 	return nil
 }
 
-// Close ends everything within ctx.
+// Close ends everything within ctx. The parts above the storage get three fifths of the time together, so that the storage always has
+// some to end its calls and to write its journal; each of them gets half of what the ones before it left.
 func (i *Instance) Close(ctx context.Context) error {
+	left := closeTime
+	if t, ok := ctx.Deadline(); ok {
+		left = time.Until(t)
+	}
+	end := time.Now().Add(left * 3 / 5)
+	share := func() time.Duration { return max(time.Until(end)/2, 0) }
 	if i.listener != nil {
-		i.listener.Stop(closeTime)
+		i.listener.Stop(share())
 	}
 	ended := true
 	if t := i.tables.Load(); t != nil {
-		ended = t.Close(closeTime) && ended
+		ended = t.Close(share()) && ended
 	}
 	if i.ingest != nil {
-		ended = i.ingest.Close(closeTime) && ended
+		ended = i.ingest.Close(share()) && ended
 	}
 	if i.coordinator != nil {
-		ended = i.coordinator.Close(closeTime) && ended
+		ended = i.coordinator.Close(share()) && ended
 	}
-	ended = i.store.close(closeTime) && ended
-	i.storage.Close(ctx)
+	ended = i.store.close(share()) && ended
+	rest, cancel := context.WithDeadline(ctx, time.Now().Add(max(time.Until(end), 0)+left*2/5))
+	defer cancel()
+	i.storage.Close(rest)
 	if !ended {
 		return status.Errorf(status.Transient, "some work of the plugin has not ended in time; it is found again at the next start")
 	}

@@ -14,10 +14,27 @@ import (
 	"tidemark/internal/objectstore"
 	"tidemark/internal/objectstore/s3"
 	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
 )
 
 // retry is how patiently idempotent calls to the store are repeated within their caller's deadline.
 var retry = budget.Retry{Attempts: 5, Base: 200 * time.Millisecond, Max: 5 * time.Second}
+
+// Retries of one broker, all calls together: enough for a blip in which everything on its way fails, too few for a storm while a store
+// is down.
+const (
+	retriesPerSecond = 10
+	retriesAtOnce    = 200
+)
+
+// sharedRetry is retry within the broker's budget of retries, with metrics.
+func sharedRetry(set *telemetry.Set) budget.Retry {
+	count := set.Counters("store_retries_total", "Calls of the object store that failed and were due to be repeated: made, or refused because the retries of all calls together had used up what the broker may make (10 a second, 200 at once); a refused call fails with its own error.",
+		"result", "made", "refused")
+	r := retry
+	r.Shared, r.Made, r.Refused = budget.NewRate(retriesPerSecond, retriesAtOnce), count["made"].Inc, count["refused"].Inc
+	return r
+}
 
 // openStore opens the store a configuration names. A store that cannot be reached now is opened again when it is used; one that can
 // never work is an error. readOnly: nothing is written, not even what a file store makes when it is opened.

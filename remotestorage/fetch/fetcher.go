@@ -80,7 +80,7 @@ func (k chunkKey) String() string { return fmt.Sprintf("chunk %d of %s", k.chunk
 func New(cfg Config, store objectstore.Reader, deps Deps) *Fetcher {
 	tasks := budget.NewTasks("fetch", deps.Log)
 	count := func(what string) counters {
-		m := deps.Metrics.Counters("fetch_"+what+"_lookups_total", "Lookups of "+what+"s in the cache: hit, join (was on its way), miss (read from the store, or from the disk cache if there is one).",
+		m := deps.Metrics.Counters("fetch_"+what+"_lookups_total", "Lookups of "+what+"s in the cache: hit, join (was on its way), miss (read from the store; a chunk from the disk cache if there is one).",
 			"result", "hit", "join", "miss")
 		return counters{hits: m["hit"], joins: m["join"], misses: m["miss"]}
 	}
