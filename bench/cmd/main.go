@@ -104,8 +104,13 @@ func parse() (suite string, o options, err error) {
 		err = fmt.Errorf("there is no codec %q", o.codec)
 	case o.rounds < 1 || mib < 1 || warm < 1 || segment < 4 || o.partitions < 1 || o.rate < 1 || o.seconds < 1 || perPartition < 1 || perPartition > 1<<20:
 		err = fmt.Errorf("rounds, sizes, partitions, rate and seconds are positive, segment-mib is at least 4")
-	case o.jar != "":
-		_, err = os.Stat(o.jar)
+	}
+	for _, path := range []*string{&o.jar, &o.before, &o.cli} { // processes of the benchmark start in folders of their own
+		if *path != "" && err == nil {
+			if *path, err = filepath.Abs(*path); err == nil {
+				_, err = os.Stat(*path)
+			}
+		}
 	}
 	return suite, o, err
 }
