@@ -29,15 +29,20 @@ func (p place) suffix() string {
 	return ".s3"
 }
 
-// drivers counts the directories of this run's drivers.
-func (r *Run) driverDir() string {
+// driverDir is the directory of the next driver, without what a run that was ended has left there.
+func (r *Run) driverDir() (string, error) {
 	r.drivers++
-	return filepath.Join(r.Dir, fmt.Sprint("driver-", r.drivers))
+	dir := filepath.Join(r.Dir, fmt.Sprint("driver-", r.drivers))
+	return dir, os.RemoveAll(dir)
 }
 
 // drive starts a JVM with a plugin that is not configured yet. settings are ours only.
 func (r *Run) drive(side report.Side, at place, settings map[string]string) (*driver.Driver, error) {
-	o := driver.Options{Kafka: r.Kafka, Dir: r.driverDir(), Tmp: r.tmp, Settings: map[string]string{}}
+	dir, err := r.driverDir()
+	if err != nil {
+		return nil, err
+	}
+	o := driver.Options{Kafka: r.Kafka, Dir: dir, Tmp: r.tmp, Settings: map[string]string{}}
 	switch side {
 	case report.Ours:
 		o.Class = ourClass
