@@ -55,7 +55,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err != nil {
 		return nil, err
 	}
-	seen := watch(objectstore.Instrument(raw, set), c.where(), log)
+	seen := watch(objectstore.Adaptive(objectstore.Instrument(raw, set), set), c.where(), log)
 	store := objectstore.Retrying(seen, sharedRetry(set))
 	cat, err := openCatalog(c, store, log)
 	if err != nil {

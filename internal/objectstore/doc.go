@@ -17,6 +17,6 @@
 //
 // # Entry points
 //
-// [Store]; the file store is in this package, S3 in objectstore/s3, the acceptance suite and the memory store in
+// [Store]; the wrappers [Instrument], [Adaptive] and [Retrying]; the file store is in this package, S3 in objectstore/s3, the acceptance suite and the memory store in
 // objectstore/storetest.
 package objectstore
