@@ -67,6 +67,9 @@ func TestSeaweedFS(t *testing.T) {
 	wrongSettings(t, server)
 	t.Run("stalled server", func(t *testing.T) {
 		st := store(t, server, "stalled", nil)
+		if _, err := st.Put(t.Context(), "first", strings.NewReader("x"), objectstore.Condition{}); err != nil { // finds the checksum
+			t.Fatal(err)
+		}
 		server.Pause()
 		defer server.Resume()
 		for _, cond := range []objectstore.Condition{{}, {Absent: true}} {

@@ -23,13 +23,18 @@ type Config struct {
 	Region   string `config:"store.s3.region" optional:"true" doc:"Region of the bucket. Unset: the region of the profile or environment; us-east-1 if an endpoint is set."`
 	Endpoint string `config:"store.s3.endpoint" optional:"true" doc:"Address of a store that is not Amazon's: http(s)://host:port."`
 
-	PathStyle   bool             `config:"store.s3.path.style" default:"false" doc:"Put the bucket into the path and not into the host name. Most stores that are not Amazon's need it."`
-	Credentials string           `config:"store.s3.credentials" default:"default" doc:"Where credentials come from: static (store.s3.access.key and store.s3.secret.key), environment (AWS_ACCESS_KEY_ID and its like), profile (the AWS files), default (environment, files, then the role of the container or machine). A credential_process is refused: the broker starts no programs."`
-	AccessKey   string           `config:"store.s3.access.key" optional:"true" doc:"Access key id for static credentials."`
-	SecretKey   telemetry.Secret `config:"store.s3.secret.key" optional:"true" doc:"Secret access key for static credentials."`
-	Token       telemetry.Secret `config:"store.s3.session.token" optional:"true" doc:"Session token for static credentials that are temporary."`
-	ProfileName string           `config:"store.s3.profile" optional:"true" doc:"Profile in the AWS files for profile credentials. Unset: the one named default."`
-	CAFile      string           `config:"store.s3.ca.file" optional:"true" doc:"PEM file of the certificate authorities to trust for the endpoint, in place of the system's."`
+	PathStyle       bool             `config:"store.s3.path.style" default:"false" doc:"Put the bucket into the path and not into the host name. Most stores that are not Amazon's need it."`
+	Credentials     string           `config:"store.s3.credentials" default:"default" doc:"Where credentials come from: static (store.s3.access.key and store.s3.secret.key), environment (AWS_ACCESS_KEY_ID and its like), profile (the AWS files), default (environment, files, then the role of the container or machine). A credential_process is refused: the broker starts no programs."`
+	AccessKey       string           `config:"store.s3.access.key" optional:"true" doc:"Access key id for static credentials."`
+	SecretKey       telemetry.Secret `config:"store.s3.secret.key" optional:"true" doc:"Secret access key for static credentials."`
+	Token           telemetry.Secret `config:"store.s3.session.token" optional:"true" doc:"Session token for static credentials that are temporary."`
+	ProfileName     string           `config:"store.s3.profile" optional:"true" doc:"Profile in the AWS files for profile credentials. Unset: the one named default."`
+	CredentialsFile string           `config:"store.s3.credentials.file" optional:"true" doc:"File of keys in the form of the AWS credentials file, for profile credentials, in place of the one in the home directory. Read again every minute and when the store refuses the keys, so that rotated keys are taken without a restart."`
+	Proxy           telemetry.Secret `config:"store.s3.proxy" optional:"true" doc:"Proxy for the requests to the endpoint: http(s)://host:port, with user:password@ if it needs them. Unset: HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the process."`
+	CAFile          string           `config:"store.s3.ca.file" optional:"true" doc:"PEM file of the certificate authorities to trust for the endpoint, in place of the system's."`
+
+	Checksum    string `config:"store.s3.checksum" default:"auto" doc:"Checksum that uploads carry in a header, so that the store refuses a body that was damaged on its way: crc32c, md5, none, or auto: the first upload finds out whether the store checks CRC32C, otherwise MD5 is sent. Bodies are never sent in the aws-chunked form, which many stores refuse."`
+	SignPayload bool   `config:"store.s3.sign.payload" default:"true" doc:"Over http: sign the body of uploads too, which costs a SHA-256 of every byte. False leaves the body to store.s3.checksum. Over https the body is never signed: the connection protects it."`
 
 	SinglePutBelow int64 `config:"store.s3.single.put.below.bytes" default:"16777216" doc:"Objects smaller than this are sent in one request, larger ones in parts."`
 	PartSize       int64 `config:"store.s3.part.bytes" default:"16777216" doc:"Size of a part, at least 5 MiB. Larger parts cost fewer requests and more repetition after an error. Grows by itself for objects of more than 10000 parts."`
@@ -70,6 +75,16 @@ func (c Config) Validate() (faults []string) {
 		fault(c.AccessKey != "" || c.SecretKey != "" || c.Token != "", "store.s3.access.key, store.s3.secret.key and store.s3.session.token: only with store.s3.credentials=static")
 	default:
 		fault(true, "store.s3.credentials: %q is none of static, environment, profile, default", c.Credentials)
+	}
+	switch c.Checksum {
+	case Auto, CRC32C, MD5, None:
+	default:
+		fault(true, "store.s3.checksum: %q is none of auto, crc32c, md5, none", c.Checksum)
+	}
+	fault(c.CredentialsFile != "" && c.Credentials != Profile, "store.s3.credentials.file: only with store.s3.credentials=profile")
+	if c.Proxy != "" {
+		u, err := url.Parse(c.Proxy.Reveal())
+		fault(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "", "store.s3.proxy: not of the form http(s)://host:port")
 	}
 	fault(c.ProfileName != "" && c.Credentials != Profile, "store.s3.profile: only with store.s3.credentials=profile")
 	fault(c.PartSize < minPart || c.PartSize > maxPart, "store.s3.part.bytes: %d is not between %d and %d", c.PartSize, minPart, int64(maxPart))

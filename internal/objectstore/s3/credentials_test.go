@@ -3,11 +3,13 @@ package s3
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tidemark/internal/objectstore"
 	"tidemark/internal/status"
 )
 
@@ -102,4 +104,62 @@ func TestCredentials(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Keys that are rotated in their file while an upload runs are taken by its next part; the old ones fail clearly for good.
+func TestRotatedCredentialsFile(t *testing.T) {
+	quickRetries(t)
+	environment(t, nil)
+	file := filepath.Join(t.TempDir(), "keys")
+	write := func(key string) {
+		if err := os.WriteFile(file, []byte("[keys]\naws_access_key_id = "+key+"\naws_secret_access_key = wJalrXUtnFEMI\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	write("OLDKEY")
+	current := "OLDKEY"
+	upload := multipart(t, func(n int, w http.ResponseWriter, r *http.Request) bool {
+		if n == 1 {
+			write("NEWKEY")
+			current = "NEWKEY"
+			reply(w, 403, "InvalidAccessKeyId")
+			return true
+		}
+		return false
+	}, nil)
+	f := newFake(t, func(n int, w http.ResponseWriter, r *http.Request, body []byte) {
+		if !strings.Contains(r.Header.Get("Authorization"), "Credential="+current+"/") {
+			reply(w, 403, "InvalidAccessKeyId")
+			return
+		}
+		if r.URL.RawQuery == "x-id=PutObject" {
+			w.Header().Set("ETag", `"e"`)
+			return
+		}
+		upload(n, w, r, body)
+	})
+	c := testConfig(f.URL)
+	c.Credentials, c.AccessKey, c.SecretKey, c.CredentialsFile, c.ProfileName, c.Concurrency = Profile, "", "", file, "keys", 1
+	s, err := Open(t.Context(), c, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Put(t.Context(), "a", big(minPart+100), objectstore.Condition{}); err != nil {
+		t.Fatalf("put across a rotation: %v", err)
+	}
+	current = "NEVER"
+	_, err = s.Put(t.Context(), "a", big(10), objectstore.Condition{})
+	want(t, "first refusal", err, status.Transient, "InvalidAccessKeyId", "new ones are fetched")
+	s.refusal.mu.Lock()
+	s.refusal.since = s.refusal.since.Add(-2 * refreshWait)
+	s.refusal.mu.Unlock()
+	_, err = s.Put(t.Context(), "a", big(10), objectstore.Condition{})
+	want(t, "still the same keys", err, status.Invalid, "InvalidAccessKeyId", "access key")
+	write("LATER")
+	current = "LATER"
+	for range 2 {
+		_, err = s.Put(t.Context(), "a", big(10), objectstore.Condition{})
+	}
+	want(t, "keys that came later", err, status.OK)
 }

@@ -4,7 +4,8 @@
 //
 // Everything of objectstore.Store. One request per call: no retries below this package (a lost reply to a conditional put
 // would come back as a conflict with itself), except the parts of a large object, which are idempotent and retried by reading
-// the source again. No part is held in memory. A put with a condition whose reply was lost is Unknown; a put without one is
+// the source again. No part is held in memory. Each body carries a checksum in a header, of a kind the store takes, and is never
+// sent in the aws-chunked form. A put with a condition whose reply was lost is Unknown; a put without one is
 // Transient then, and may have happened. Redirects are not followed, so credentials go to the configured endpoint only. No
 // helper program is run for credentials. Errors say what to check and hold no credential; nothing is printed.
 //

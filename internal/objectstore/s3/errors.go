@@ -67,10 +67,26 @@ func (s *Store) refused(err error, code int, c call) error {
 	if errors.As(err, &withID) && withID.ServiceRequestID() != "" {
 		text += " (request " + clean(withID.ServiceRequestID()) + ")"
 	}
+	if advice == adviseRegion || advice == adviseKeys {
+		advice = elsewhere(err, s.config.Region) + advice
+	}
 	if advice != "" {
 		text += ". " + advice
 	}
 	return status.Errorf(class, "%s", text)
+}
+
+// elsewhere names the bucket's region if the reply does and it is another than ours.
+func elsewhere(err error, ours string) string {
+	var response *smithyhttp.ResponseError
+	if !errors.As(err, &response) || response.Response == nil {
+		return ""
+	}
+	region := response.Response.Header.Get("X-Amz-Bucket-Region")
+	if region == "" || region == ours {
+		return ""
+	}
+	return fmt.Sprintf("The bucket is in region %s, store.s3.region is %s. ", clean(region), clean(ours))
 }
 
 // What to check, by code or status.
@@ -81,6 +97,7 @@ const (
 	adviseRegion   = "The bucket is elsewhere: check store.s3.region and store.s3.endpoint; redirects are not followed, because they would carry credentials"
 	adviseBucket   = "Check store.s3.bucket, store.s3.endpoint and store.s3.path.style: the bucket must exist, it is not created"
 	adviseExpired  = "The credentials have expired"
+	adviseRotated  = "The store does not know the credentials any more; new ones are fetched"
 	adviseNotMade  = "The store does not have this operation"
 	adviseNesting  = "This store keeps objects as files: a key is an object or a prefix of others, not both"
 	adviseExisting = "The object exists"
@@ -104,7 +121,12 @@ func (s *Store) judge(code int, name string, c call) (status.Class, string) {
 			return status.Transient, adviseExpired + "; new ones are fetched"
 		}
 		return status.Invalid, adviseExpired + ": set new ones"
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthorizationHeaderMalformed":
+	case "InvalidAccessKeyId", "InvalidToken":
+		if s.invalidate() { // keys that were rotated away
+			return status.Transient, adviseRotated
+		}
+		return status.Invalid, adviseKeys
+	case "SignatureDoesNotMatch", "AuthorizationHeaderMalformed":
 		return status.Invalid, adviseKeys
 	case "SlowDown", "RequestLimitExceeded", "ThrottlingException", "TooManyRequests":
 		return status.Throttled, ""

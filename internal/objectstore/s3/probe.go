@@ -89,7 +89,7 @@ func (s *Store) mustLose(ctx context.Context, key, header string, cond objectsto
 }
 
 func (s *Store) putProbe(ctx context.Context, key, content string, cond objectstore.Condition) (objectstore.Info, error) {
-	return s.putWhole(ctx, key, strings.NewReader(content+" "+key), cond)
+	return s.putWhole(ctx, key, strings.NewReader(content+" "+key), cond, None)
 }
 
 func (s *Store) ignores(header string) error {

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"tidemark/internal/budget"
 	"tidemark/internal/objectstore"
@@ -33,10 +35,14 @@ func (s *Store) Put(ctx context.Context, key string, src objectstore.Source, con
 	if err := s.enter(ctx, "put", key); err != nil {
 		return objectstore.Info{}, err
 	}
-	if src.Size() < s.config.SinglePutBelow {
-		return s.putWhole(ctx, key, src, cond)
+	mode, err := s.checksum(ctx)
+	if err != nil {
+		return objectstore.Info{}, status.Wrapf(err, "put %s: which checksum the store takes", key)
 	}
-	return s.putParts(ctx, key, src, cond)
+	if src.Size() < s.config.SinglePutBelow {
+		return s.putWhole(ctx, key, src, cond, mode)
+	}
+	return s.putParts(ctx, key, src, cond, mode)
 }
 
 func headers(cond objectstore.Condition) (ifNoneMatch, ifMatch *string) {
@@ -49,11 +55,15 @@ func headers(cond objectstore.Condition) (ifNoneMatch, ifMatch *string) {
 	return ifNoneMatch, ifMatch
 }
 
-func (s *Store) putWhole(ctx context.Context, key string, src objectstore.Source, cond objectstore.Condition) (objectstore.Info, error) {
+func (s *Store) putWhole(ctx context.Context, key string, src objectstore.Source, cond objectstore.Condition, mode string) (objectstore.Info, error) {
+	sum, err := sumOf(mode, src, 0, src.Size())
+	if err != nil {
+		return objectstore.Info{}, status.Wrapf(err, "put %s", key)
+	}
 	body := newBody(src, 0, src.Size())
-	in := &s3.PutObjectInput{Bucket: s.bucket(), Key: s.name(key), Body: body, ContentLength: aws.Int64(src.Size())}
+	in := &s3.PutObjectInput{Bucket: s.bucket(), Key: s.name(key), Body: body, ContentLength: aws.Int64(src.Size()), ChecksumCRC32C: sum.crc32c, ContentMD5: sum.md5}
 	in.IfNoneMatch, in.IfMatch = headers(cond)
-	out, err := s.client.PutObject(ctx, in)
+	out, err := s.client.PutObject(ctx, in, s.bodies)
 	switch {
 	case body.err() != nil:
 		return objectstore.Info{}, status.Wrapf(body.err(), "put %s", key)
@@ -63,8 +73,8 @@ func (s *Store) putWhole(ctx context.Context, key string, src objectstore.Source
 	return objectstore.Info{Key: key, Size: src.Size(), ETag: bare(out.ETag), Modified: time.Now()}, nil
 }
 
-func (s *Store) putParts(ctx context.Context, key string, src objectstore.Source, cond objectstore.Condition) (info objectstore.Info, err error) {
-	created, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: s.bucket(), Key: s.name(key)})
+func (s *Store) putParts(ctx context.Context, key string, src objectstore.Source, cond objectstore.Condition, mode string) (info objectstore.Info, err error) {
+	created, err := s.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: s.bucket(), Key: s.name(key), ChecksumAlgorithm: declared(mode)})
 	if err != nil {
 		return info, s.failed(ctx, err, call{verb: "start upload of", key: key})
 	}
@@ -73,7 +83,7 @@ func (s *Store) putParts(ctx context.Context, key string, src objectstore.Source
 			s.abort(ctx, key, created.UploadId)
 		}
 	}()
-	u := &upload{store: s, key: key, id: created.UploadId, src: src, size: s.config.PartSize}
+	u := &upload{store: s, key: key, id: created.UploadId, src: src, size: s.config.PartSize, mode: mode}
 	for (src.Size()+u.size-1)/u.size > maxParts {
 		u.size *= 2
 	}
@@ -110,7 +120,8 @@ type upload struct {
 	key   string
 	id    *string
 	src   objectstore.Source
-	size  int64 // of a part; the last is smaller
+	size  int64  // of a part; the last is smaller
+	mode  string // checksum of the parts
 
 	mu    sync.Mutex
 	next  int32
@@ -169,9 +180,9 @@ func (u *upload) work(ctx context.Context, cancel func()) {
 		err := partRetry.Do(ctx, func(ctx context.Context, _ int) error {
 			ctx, cancel := partPace.WithDeadline(ctx, length)
 			defer cancel()
-			etag, err := u.part(ctx, i+1, offset, length)
+			part, err := u.part(ctx, i+1, offset, length)
 			if err == nil {
-				u.parts[i] = types.CompletedPart{PartNumber: aws.Int32(i + 1), ETag: etag}
+				u.parts[i] = part
 			}
 			return err
 		})
@@ -183,20 +194,24 @@ func (u *upload) work(ctx context.Context, cancel func()) {
 }
 
 // part sends one part, read from the source by position.
-func (u *upload) part(ctx context.Context, number int32, offset, length int64) (*string, error) {
+func (u *upload) part(ctx context.Context, number int32, offset, length int64) (types.CompletedPart, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, status.Wrapf(err, "put %s: part %d", u.key, number)
+		return types.CompletedPart{}, status.Wrapf(err, "put %s: part %d", u.key, number)
+	}
+	sum, err := sumOf(u.mode, u.src, offset, length)
+	if err != nil {
+		return types.CompletedPart{}, status.Wrapf(err, "put %s: part %d", u.key, number)
 	}
 	body := newBody(u.src, offset, length)
-	out, err := u.store.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.store.bucket(), Key: u.store.name(u.key),
-		UploadId: u.id, PartNumber: aws.Int32(number), Body: body, ContentLength: aws.Int64(length)})
+	out, err := u.store.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.store.bucket(), Key: u.store.name(u.key), UploadId: u.id,
+		PartNumber: aws.Int32(number), Body: body, ContentLength: aws.Int64(length), ChecksumCRC32C: sum.crc32c, ContentMD5: sum.md5}, u.store.bodies)
 	switch {
 	case body.err() != nil:
-		return nil, status.Wrapf(body.err(), "put %s: part %d", u.key, number)
+		return types.CompletedPart{}, status.Wrapf(body.err(), "put %s: part %d", u.key, number)
 	case err != nil:
-		return nil, status.Wrapf(u.store.failed(ctx, err, call{verb: "put", key: u.key}), "part %d", number)
+		return types.CompletedPart{}, status.Wrapf(u.store.failed(ctx, err, call{verb: "put", key: u.key}), "part %d", number)
 	}
-	return out.ETag, nil
+	return types.CompletedPart{PartNumber: aws.Int32(number), ETag: out.ETag, ChecksumCRC32C: sum.crc32c}, nil
 }
 
 // body reads a range of a source and keeps the source's own error, which the HTTP client would bury. It is read twice: once
@@ -256,7 +271,13 @@ func (s *Store) Delete(ctx context.Context, keys ...string) error {
 		for _, key := range batch {
 			in.Objects = append(in.Objects, types.ObjectIdentifier{Key: s.name(key)})
 		}
-		out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: s.bucket(), Delete: in})
+		out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: s.bucket(), Delete: in}, s.checked)
+		if err != nil && unknown(err) {
+			if err := s.removeEach(ctx, batch); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return s.failed(ctx, err, call{verb: "delete", key: batch[0] + " and others"})
 		}
@@ -268,6 +289,33 @@ func (s *Store) Delete(ctx context.Context, keys ...string) error {
 		}
 	}
 	return nil
+}
+
+// unknown tells that the endpoint has no batch delete (Google's XML interface, some gateways).
+func unknown(err error) bool {
+	var response *smithyhttp.ResponseError
+	if !errors.As(err, &response) || response.Response == nil {
+		return false
+	}
+	code := response.HTTPStatusCode()
+	return code == 405 || code == 501
+}
+
+// removeEach goes on after a failure, so that one key does not keep the others.
+func (s *Store) removeEach(ctx context.Context, keys []string) error {
+	var first error
+	failed := 0
+	for _, key := range keys {
+		if err := s.remove(ctx, key); err != nil {
+			if failed++; first == nil {
+				first = err
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return status.Wrapf(first, "%d of %d keys failed", failed, len(keys))
 }
 
 func (s *Store) remove(ctx context.Context, key string) error {

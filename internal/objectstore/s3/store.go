@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type Store struct {
 	prefix      string // "" or ending in a slash
 	log         *slog.Logger
 	parts       *budget.Tasks
+	sums        checksums
+	refusal     refusal
 }
 
 var _ objectstore.Store = (*Store)(nil)
@@ -58,6 +61,10 @@ func Open(ctx context.Context, c Config, log *slog.Logger) (*Store, error) {
 		return nil, status.Errorf(status.Invalid, "S3 store: store.s3.region is not set, and neither the environment nor the AWS files name a region")
 	}
 	s := &Store{config: c, transport: transport, credentials: aws.NewCredentialsCache(id.provider), log: log, parts: budget.NewTasks("s3", log)}
+	s.sums.asking = make(chan struct{}, 1)
+	if c.Checksum != Auto {
+		s.sums.mode.Store(&c.Checksum)
+	}
 	if c.Prefix != "" {
 		s.prefix = c.Prefix + "/"
 	}
@@ -96,8 +103,16 @@ func newTransport(c Config) (*http.Transport, error) {
 			return nil, status.Errorf(status.Invalid, "S3 store: store.s3.ca.file: %s holds no PEM certificate", c.CAFile)
 		}
 	}
+	proxy := http.ProxyFromEnvironment
+	if c.Proxy != "" {
+		address, err := url.Parse(c.Proxy.Reveal())
+		if err != nil {
+			return nil, status.Errorf(status.Invalid, "S3 store: store.s3.proxy is not an address")
+		}
+		proxy = http.ProxyURL(address)
+	}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
+		Proxy:                 proxy,
 		DialContext:           (&net.Dialer{Timeout: dialWait, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:       config,
 		TLSHandshakeTimeout:   dialWait,

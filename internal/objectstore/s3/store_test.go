@@ -17,6 +17,7 @@ import (
 
 	"tidemark/internal/objectstore"
 	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
 )
 
 // fake is a server that answers as a test says and keeps what it was sent.
@@ -63,7 +64,7 @@ func (f *fake) count(part string) (n int) {
 
 func testConfig(endpoint string) Config {
 	return Config{Bucket: "b", Endpoint: endpoint, PathStyle: true, Credentials: Static, AccessKey: "AKIDEXAMPLE", SecretKey: "wJalrXUtnFEMI",
-		SinglePutBelow: minPart, PartSize: minPart, Concurrency: 2, Connections: 8}
+		SinglePutBelow: minPart, PartSize: minPart, Concurrency: 2, Connections: 8, Checksum: CRC32C, SignPayload: true}
 }
 
 func openAt(t *testing.T, endpoint string) *Store {
@@ -126,6 +127,45 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	if got := elsewhere.seen(); len(got) > 0 {
 		t.Errorf("the place of the redirect was asked: %v", got)
 	}
+}
+
+func TestTheRightRegionIsNamed(t *testing.T) {
+	f := newFake(t, func(n int, w http.ResponseWriter, r *http.Request, _ []byte) {
+		w.Header().Set("X-Amz-Bucket-Region", "eu-central-9")
+		reply(w, []int{301, 400}[n-1], []string{"PermanentRedirect", "AuthorizationHeaderMalformed"}[n-1])
+	})
+	s := openAt(t, f.URL)
+	for range 2 {
+		_, _, err := s.Get(t.Context(), "a", 10)
+		want(t, "get", err, status.Invalid, "region eu-central-9", "us-east-1", "store.s3")
+	}
+}
+
+func TestProxy(t *testing.T) {
+	var authorization, target string
+	f := newFake(t, func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) {
+		authorization, target = r.Header.Get("Proxy-Authorization"), r.URL.String()
+		reply(w, 404, "NoSuchKey")
+	})
+	c := testConfig("http://store.invalid:9000")
+	c.Proxy = telemetry.Secret(strings.Replace(f.URL, "http://", "http://user:wJalrXUtnFEMI@", 1))
+	s, err := Open(t.Context(), c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Head(t.Context(), "a")
+	want(t, "through the proxy", err, status.NotFound)
+	if target != "http://store.invalid:9000/b/a" || authorization == "" {
+		t.Errorf("the proxy saw %q, authorization %v", target, authorization != "")
+	}
+	s.Close()
+	f.Close()
+	if s, err = Open(t.Context(), c, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = s.Head(t.Context(), "a")
+	want(t, "proxy gone", err, status.Transient)
 }
 
 func TestCAFile(t *testing.T) {
