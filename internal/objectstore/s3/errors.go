@@ -121,12 +121,10 @@ func (s *Store) judge(code int, name string, c call) (status.Class, string) {
 			return status.Transient, adviseExpired + "; new ones are fetched"
 		}
 		return status.Invalid, adviseExpired + ": set new ones"
-	case "InvalidAccessKeyId", "InvalidToken":
-		if s.invalidate() { // keys that were rotated away
+	case "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed":
+		if strings.HasPrefix(name, "Invalid") && s.invalidate() {
 			return status.Transient, adviseRotated
 		}
-		return status.Invalid, adviseKeys
-	case "SignatureDoesNotMatch", "AuthorizationHeaderMalformed":
 		return status.Invalid, adviseKeys
 	case "SlowDown", "RequestLimitExceeded", "ThrottlingException", "TooManyRequests":
 		return status.Throttled, ""
