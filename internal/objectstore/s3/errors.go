@@ -135,6 +135,11 @@ func (s *Store) judge(code int, name string, c call) (status.Class, string) {
 	case "RequestTimeout", "BadDigest", "XAmzContentSHA256Mismatch", "IncompleteBody", "InvalidPart":
 		return status.Transient, ""
 	}
+	return judgeStatus(code, c)
+}
+
+// judgeStatus is what an HTTP status means when the error's name says nothing more.
+func judgeStatus(code int, c call) (status.Class, string) {
 	switch {
 	case code == 412, code == 404 && c.cond.Match != "":
 		if c.cond.Absent {
