@@ -33,7 +33,7 @@ func run(t *testing.T, startIn func(context.Context, string) (*Server, error)) *
 func store(t *testing.T, s *Server, prefix string, change func(*s3.Config)) *s3.Store {
 	t.Helper()
 	c := s.Config(prefix)
-	c.PartSize, c.SinglePutBelow = 5<<20, 6<<20
+	c.PartSize, c.SinglePutBelow, c.Checksum = 5<<20, 6<<20, s3.Auto
 	if change != nil {
 		change(&c)
 	}
@@ -64,6 +64,7 @@ func TestSeaweedFS(t *testing.T) {
 	})
 	probe(t, server)
 	uploads(t, server)
+	sums(t, server)
 	wrongSettings(t, server)
 	t.Run("stalled server", func(t *testing.T) {
 		st := store(t, server, "stalled", nil)
@@ -110,6 +111,7 @@ func TestVersityGW(t *testing.T) {
 		storetest.Caps{Swap: true, Rounds: 5, Large: 24 << 20})
 	probe(t, server)
 	uploads(t, server)
+	sums(t, server)
 }
 
 func probe(t *testing.T, server *Server) {
