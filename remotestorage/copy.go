@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"tidemark/internal/kafkalog"
 	"tidemark/internal/objectstore"
@@ -120,8 +121,12 @@ func (m *Manager) put(ctx context.Context, key string, src objectstore.Source) e
 	return nil
 }
 
+// lateWrite is how long after an attempt a store may still apply one of its puts.
+const lateWrite = 5 * time.Minute
+
 // cleanUp removes the objects of a failed attempt: now, with a deadline of its own, because the attempt's context has
-// often ended and the broker does not clean up after an interrupt; else by a tombstone. The sidecar goes first.
+// often ended and the broker does not clean up after an interrupt; else by a tombstone. The sidecar goes first. A put of the
+// attempt may be applied after that, so its objects are removed once more later.
 func (m *Manager) cleanUp(ctx context.Context, seg Segment) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.cfg.CleanupDeadline)
 	defer cancel()
@@ -133,6 +138,10 @@ func (m *Manager) cleanUp(ctx context.Context, seg Segment) {
 		return m.store.Delete(ctx, logKey)
 	})
 	if err == nil {
+		if err := m.reclaim.DeleteAfter(seg.identity(), seg.EndOffset+1, m.lateWrite); err != nil {
+			m.log.Warn("copy.cleanup.once", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset, "error", err.Error(),
+				"effect", "an object that the store writes after this stays there unseen")
+		}
 		return
 	}
 	m.metrics.cleanups.Inc()

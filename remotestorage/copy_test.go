@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/kafkalog"
 	"tidemark/internal/kafkalog/logtest"
+	"tidemark/internal/objectstore"
 	"tidemark/internal/objectstore/storetest"
 	"tidemark/internal/status"
 	"tidemark/remotestorage/stored"
@@ -76,6 +77,27 @@ func TestCleanUpIsDeferred(t *testing.T) {
 		t.Errorf("%v deferred clean-ups counted", n)
 	}
 	store.Heal()
+	until(t, "the store is empty", func() bool {
+		left, _, err := mem.List(deadline(t), "", "", 10)
+		return err == nil && len(left) == 0
+	})
+}
+
+// A put that the store applies after the attempt was given up and cleaned up is found and removed.
+func TestAPutThatIsAppliedLate(t *testing.T) {
+	mem := storetest.NewMemory()
+	m, c := start(t, config(t), storetest.Faulty(mem, storetest.Fault{Op: storetest.Put, Key: ".sidecar", Class: status.Unknown}), Deps{}), segment(t, 1000)
+	m.lateWrite = 300 * time.Millisecond
+	if _, err := m.Copy(deadline(t), c.Segment, c.paths); !status.Is(err, status.Unknown) {
+		t.Fatalf("copy: %v, want Unknown", err)
+	}
+	nothingStays(t, m, mem, c)
+	log, sidecar := c.identity().Keys()
+	for _, key := range []string{sidecar, log} {
+		if _, err := mem.Put(deadline(t), key, strings.NewReader("late"), objectstore.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	until(t, "the store is empty", func() bool {
 		left, _, err := mem.List(deadline(t), "", "", 10)
 		return err == nil && len(left) == 0

@@ -99,8 +99,11 @@ type Manager struct {
 	reclaim *reclaim.Collector
 	holds   *holds
 	metrics *metrics
-	ctx     context.Context // ends at Close
-	end     context.CancelFunc
+
+	lateWrite time.Duration // constant but for tests
+
+	ctx context.Context // ends at Close
+	end context.CancelFunc
 
 	mu     sync.Mutex
 	closed bool
@@ -131,7 +134,7 @@ func New(cfg Config, store objectstore.Store, deps Deps) (*Manager, error) {
 		tasks: budget.NewTasks("remotestorage", deps.Log),
 		slots: budget.NewSlots("copy.parallel", cfg.CopyParallel), passing: budget.NewSlots("hand-overs", maxHandOvers),
 		fetch: fetch.New(cfg.Fetch, store, reading), disk: disk, reclaim: c,
-		metrics: newMetrics(deps.Metrics),
+		metrics: newMetrics(deps.Metrics), lateWrite: lateWrite,
 	}
 	m.holds = newHolds(cfg.HoldMaxBytes, filepath.Join(cfg.Reclaim.Dir, logDirsName), deps.LogDirs, deps.Log, deps.Metrics)
 	m.ctx, m.end = context.WithCancel(context.Background())

@@ -105,14 +105,26 @@ func parse() (suite string, o options, err error) {
 	case o.rounds < 1 || mib < 1 || warm < 1 || segment < 4 || o.partitions < 1 || o.rate < 1 || o.seconds < 1 || perPartition < 1 || perPartition > 1<<20:
 		err = fmt.Errorf("rounds, sizes, partitions, rate and seconds are positive, segment-mib is at least 4")
 	}
-	for _, path := range []*string{&o.jar, &o.before, &o.cli} { // processes of the benchmark start in folders of their own
-		if *path != "" && err == nil {
-			if *path, err = filepath.Abs(*path); err == nil {
-				_, err = os.Stat(*path)
-			}
-		}
+	if err == nil {
+		err = absolute(&o.jar, &o.before, &o.cli)
 	}
 	return suite, o, err
+}
+
+// absolute makes paths of files absolute, because processes of the benchmark start in folders of their own.
+func absolute(paths ...*string) (err error) {
+	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+		if _, err = os.Stat(*path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isSet reports whether a flag was given.

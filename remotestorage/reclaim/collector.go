@@ -102,7 +102,11 @@ func classes() []string {
 // Delete records that a segment is not wanted any more; end is exclusive. It writes a few bytes to a local file and asks
 // nothing of the store. A segment that is already pending is success. Errors: Closed; Transient if the journal cannot be
 // written (disk full), in which case nothing was recorded.
-func (c *Collector) Delete(id stored.Identity, end int64) error {
+func (c *Collector) Delete(id stored.Identity, end int64) error { return c.DeleteAfter(id, end, 0) }
+
+// DeleteAfter is Delete whose objects go when a time has passed: a store may apply a put long after its sender gave up, and
+// a delete at once would come before it.
+func (c *Collector) DeleteAfter(id stored.Identity, end int64, wait time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -111,7 +115,7 @@ func (c *Collector) Delete(id stored.Identity, end int64) error {
 	if _, ok := c.pending[id.SegmentID]; ok {
 		return nil
 	}
-	t := Tombstone{Identity: id, End: end, Time: time.Now().UnixMilli()}
+	t := Tombstone{Identity: id, End: end, Time: time.Now().Add(wait).UnixMilli()}
 	if err := c.journal.append(wantedGone, t); err != nil {
 		return err
 	}
@@ -233,11 +237,14 @@ func (c *Collector) collect(ctx context.Context) {
 
 // pass removes everything that is pending and not held, oldest first. It ends with the first error.
 func (c *Collector) pass(ctx context.Context) error {
+	now := time.Now().UnixMilli()
 	c.mu.Lock()
 	all := slices.SortedFunc(maps.Values(c.pending), func(a, b Tombstone) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), slices.Compare(a.SegmentID[:], b.SegmentID[:]))
 	})
 	c.mu.Unlock()
+	due, _ := slices.BinarySearchFunc(all, now+1, func(t Tombstone, at int64) int { return cmp.Compare(t.Time, at) })
+	all = all[:due]
 	free := all
 	if h := c.deps.Holds; h != nil {
 		free = slices.DeleteFunc(slices.Clone(all), func(t Tombstone) bool {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tidemark/internal/objectstore"
@@ -167,6 +168,44 @@ type held struct{ atomic.Bool }
 
 func (h *held) Held(_ [16]byte, partition int32, base, end int64) bool {
 	return h.Load() && partition == 3 && base == 100 && end == 200
+}
+
+func TestDeleteAfterWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := storetest.NewMemory()
+		soon, late := segment(1), segment(2)
+		fill(t, mem, soon, late)
+		dir := t.TempDir()
+		c := open(t, dir, mem, nil)
+		if err := c.DeleteAfter(late, 9, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Delete(soon, 9); err != nil {
+			t.Fatal(err)
+		}
+		left := func() int {
+			page, _, err := mem.List(context.Background(), "", "", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(page)
+		}
+		time.Sleep(30 * time.Second) // virtual, as below
+		if left() != 2 {
+			t.Errorf("%d objects after half of the time, want those of one segment", left())
+		}
+		c.Close()
+		c = open(t, dir, mem, nil) // the time is kept
+		time.Sleep(20 * time.Second)
+		if left() != 2 {
+			t.Errorf("%d objects after a restart, before the time", left())
+		}
+		time.Sleep(20 * time.Second)
+		if left() != 0 {
+			t.Errorf("%d objects after the time", left())
+		}
+		c.Close()
+	})
 }
 
 func TestHeldSegmentsStay(t *testing.T) {
