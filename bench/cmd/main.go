@@ -104,8 +104,7 @@ func parse() (suite string, o options, err error) {
 		err = fmt.Errorf("there is no codec %q", o.codec)
 	case o.rounds < 1 || mib < 1 || warm < 1 || segment < 4 || o.partitions < 1 || o.rate < 1 || o.seconds < 1 || perPartition < 1 || perPartition > 1<<20:
 		err = fmt.Errorf("rounds, sizes, partitions, rate and seconds are positive, segment-mib is at least 4")
-	}
-	if err == nil {
+	default:
 		err = absolute(&o.jar, &o.before, &o.cli)
 	}
 	return suite, o, err
