@@ -56,13 +56,14 @@ run() {
   # Some tests write where they are started.
   (cd "$work" && exec timeout -k 10 "$limit" java -Xmx2g -ea "-Djava.io.tmpdir=$work" "-Dtidemark.tests.dir=$work" -cp "$before$lib/*" \
     org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=tree \
+    --config junit.jupiter.extensions.autodetection.enabled=true \
     --select-class "$class" >"$log" 2>&1)
   local rc=$?
   local p f s
   p=$(sed -nE 's/^\[ +([0-9]+) tests successful.*/\1/p' "$log" | tail -1)
   f=$(sed -nE 's/^\[ +([0-9]+) tests failed.*/\1/p' "$log" | tail -1)
   s=$(sed -nE 's/^\[ +([0-9]+) tests (skipped|aborted).*/\1/p' "$log" | awk '{n+=$1} END {print n+0}')
-  if [ -z "$p" ]; then # it did not get as far as a summary
+  if [ -z "$p" ] || [ $((p + f + s)) -eq 0 ]; then # it did not get as far as a summary, or nothing ran
     p=0 f=1
     [ $rc -eq 124 ] && echo "$name: not done after $limit s" | tee -a "$log"
   fi
