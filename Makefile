@@ -16,9 +16,9 @@ SECONDS    ?= 30
 # Every package but the c-shared one, which only links with a JDK's headers.
 PACKAGES    = $$(CGO_ENABLED=0 go list $(GOTAGS) ./... | grep -v -e '^tidemark/integration' -e '^tidemark/bench')
 # What make test runs of them; the others have targets of their own.
-SCENARIOS   = $$(CGO_ENABLED=0 go list $(GOTAGS) ./integration/... ./bench/... | grep -v -e '/integration/versions$$')
+SCENARIOS   = $$(CGO_ENABLED=0 go list $(GOTAGS) ./integration/... ./bench/... | grep -v -e '/integration/versions$$' -e '/integration/faults$$')
 
-.PHONY: help tools build dist test unit fuzz kafka-tests servers lint demo bench generate generate-check clean
+.PHONY: help tools build dist test unit fuzz faults kafka-tests servers lint demo bench generate generate-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -68,6 +68,11 @@ demo: dist ## Show the main job on this machine; STORE=s3, KEEP=1, KAFKA=4.0.2
 versions: dist ## One jar on Kafka 4.0 to 4.4: the demo on each, upgrade, replicas, leaders, shutdown; RUN=TestDemo/4.1.2 runs a part
 	@rm -f build/versions.txt
 	@CGO_ENABLED=0 go run ./integration/testsum -sub -show build/versions.txt -- $(GOTAGS) -timeout 60m -count 1 $(if $(RUN),-run '$(RUN)') ./integration/versions
+
+faults: servers ## Every fault of a store, S1 to S17, and docs/faults.md from it; ROW=S7 runs one row and writes no page
+	@rm -f build/faults.jsonl
+	@CGO_ENABLED=0 go test $(GOTAGS) -timeout 20m -count 1 -parallel 4 $(if $(ROW),-v) -run 'TestStore$(if $(ROW),/^$(ROW)$$)' ./integration/faults $(if $(ROW),,|| true)
+	@$(if $(ROW),true,CGO_ENABLED=0 go run $(GOTAGS) ./integration/faults/render build/faults.jsonl docs/faults.md)
 
 bench: dist ## Measure: BENCH=vanilla or tiering; ROW=06 one row, FULL=1 all rounds, PEER_LIBS= a foreign plugin; bench/README.md
 	@CGO_ENABLED=0 go run $(GOTAGS) ./bench/cmd -suite $(BENCH) -kafka $(KAFKA) -jar $(JAR) -cli $(NATIVE)/tidemark

@@ -1,0 +1,224 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"tidemark/cgo/dispatch"
+	"tidemark/integration/faultproxy"
+	"tidemark/internal/status"
+)
+
+func fault(f faultproxy.Fault, count int, ops ...faultproxy.Op) faultproxy.Rule {
+	return faultproxy.Rule{Ops: ops, Count: count, Fault: f}
+}
+
+// requests are how many a call makes in all.
+func (w *world) requests(call func()) int64 {
+	w.proxy.Forget()
+	call()
+	return w.proxy.Totals().Requests
+}
+
+func once(w *world) {
+	var seg dispatch.Segment
+	clean := w.requests(func() { seg = w.copy() })
+	reading := w.requests(func() { w.intact(seg) })
+	for _, code := range []int{500, 502, 503} {
+		for _, op := range []faultproxy.Op{faultproxy.CreateMultipart, faultproxy.UploadPart, faultproxy.Complete, faultproxy.PutObject} {
+			w.script(fault(faultproxy.Fault{Status: code}, 1, op))
+			if n := w.requests(func() { seg = w.copy() }); n > clean+1 || w.hits() != 1 {
+				w.Errorf("%d on one %s: %d requests for a copy that takes %d", code, op, n, clean)
+			}
+		}
+		w.script(fault(faultproxy.Fault{Status: code}, 1, faultproxy.GetRange, faultproxy.GetObject))
+		if n := w.requests(func() { w.intact(seg) }); n > reading+3 { // read-ahead cuts GETs by time
+			w.Errorf("%d on one GET: %d requests for a read that takes %d", code, n, reading)
+		}
+		w.script(fault(faultproxy.Fault{Status: code}, 1, faultproxy.DeleteBatch, faultproxy.Delete))
+		w.remove(seg)
+		w.clean()
+	}
+	if n := strings.Count(w.log.String(), "level=WARN"); n > 1 {
+		w.Errorf("%d warnings", n)
+	}
+}
+
+func slowDown(w *world) {
+	stored := w.copy()
+	w.proxy.Forget()
+	w.script(fault(faultproxy.Fault{Status: 503, Code: "SlowDown"}, 0))
+	seg := w.segment(0)
+	w.class("copy", w.try(&seg), status.Throttled, status.Transient)
+	if err := w.read(stored); err == nil {
+		w.Errorf("a read succeeded although every request was refused")
+	}
+	if n := w.metric("store_write_limit_calls"); n >= 256 {
+		w.Errorf("%v writes are still allowed at once", n)
+	}
+	if n := w.proxy.Totals().Requests; n > 250 {
+		w.Errorf("%d requests to a store that asks for less", n)
+	}
+	w.script()
+	ended := time.Now()
+	w.clean()
+	w.intact(w.copy())
+	w.until("all calls are allowed again", time.Minute-time.Since(ended), func() bool {
+		return w.metric("store_write_limit_calls") == 256 && w.metric("store_read_limit_calls") == 256
+	})
+}
+
+func longOutage(w *world) {
+	stored := w.copy()
+	w.proxy.Forget()
+	w.script(fault(faultproxy.Fault{Status: 500}, 0))
+	began := time.Now()
+	backlog := []dispatch.Segment{w.segment(0), w.segment(0), w.segment(0)}
+	for tried := 0; time.Since(began) < 5*time.Second || tried < len(backlog); tried++ {
+		if err := w.try(&backlog[tried%len(backlog)]); err == nil {
+			w.Errorf("a copy succeeded without a store")
+		}
+		_ = w.index(stored)
+	}
+	took := time.Since(began).Seconds()
+	if n := float64(w.proxy.Totals().Requests); n > 200+40*took {
+		w.Errorf("%v requests in %.0f s of an outage", n, took)
+	}
+	w.script()
+	w.clean()
+	for i := range backlog {
+		if err := w.try(&backlog[i]); err != nil {
+			w.Errorf("after the outage: %v", err)
+		}
+		w.live++
+		w.intact(backlog[i])
+	}
+	w.clean()
+}
+
+func silence(w *world) {
+	stored := w.copy()
+	key, _ := keys(w.segment(1))
+	other := key[:strings.LastIndex(key, "/")]
+	// A black hole for everything, and for the parts alone, when there is an upload to abort.
+	for _, ops := range [][]faultproxy.Op{nil, {faultproxy.UploadPart, faultproxy.Abort, faultproxy.DeleteBatch, faultproxy.Delete}} {
+		w.script(fault(faultproxy.Fault{BlackHole: true}, 0, ops...))
+		seg := w.segment(0)
+		w.class(fmt.Sprint("copy into a black hole for ", ops), w.try(&seg), status.Transient)
+		if len(ops) == 0 {
+			w.class("read from a black hole", w.read(stored), status.Transient)
+			w.class("index from a black hole", w.index(stored), status.Transient)
+		}
+		w.script()
+		if len(ops) == 0 {
+			w.clean()
+		}
+	}
+	w.script(faultproxy.Rule{Key: other, Fault: faultproxy.Fault{BlackHole: true}})
+	done := make(chan error, 1)
+	stuck := w.segment(1)
+	go func() {
+		_, err := w.instance.Copy(context.Background(), dispatch.CopyRequest{Segment: stuck, Deadline: hang, Paths: w.local.paths})
+		done <- err
+	}()
+	w.intact(w.copy())
+	if err := w.bounded("copy of the other partition", hang, func() error { return <-done }); err == nil {
+		w.Errorf("a copy into a black hole succeeded")
+	}
+	w.script()
+	for what, endpoint := range map[string]string{"refused": "http://127.0.0.1:1", "no such host": "http://no-such-host.invalid:9",
+		"TLS": strings.Replace(w.proxy.Endpoint, "http:", "https:", 1)} {
+		w.close()
+		was := w.properties["store.s3.endpoint"]
+		w.properties["store.s3.endpoint"] = endpoint
+		w.open()
+		seg := w.segment(0)
+		w.class("copy, "+what, w.try(&seg), status.Transient)
+		w.class("read, "+what, w.read(stored), status.Transient)
+		w.close()
+		w.properties["store.s3.endpoint"] = was
+		w.open()
+	}
+	w.intact(w.copy())
+}
+
+func resets(w *world) {
+	for _, op := range []faultproxy.Op{faultproxy.CreateMultipart, faultproxy.UploadPart, faultproxy.PutObject} {
+		for _, f := range []faultproxy.Fault{{Reset: faultproxy.AtRequest}, {Reset: faultproxy.InRequestBody, After: 1000}, {Reset: faultproxy.BeforeAck},
+			{Reset: faultproxy.InReply}, {LostReply: true}} {
+			w.script(fault(f, 1, op))
+			seg := w.copy()
+			if w.hits() == 0 {
+				w.Errorf("the reset of a %s did not happen", op)
+			}
+			w.proxy.Forget()
+			w.intact(seg)
+			w.remove(seg)
+		}
+	}
+	w.until("an upload whose creation was not acknowledged is all that is left", 10*time.Second, func() bool {
+		uploads, _, err := w.direct.ListUploads(context.Background(), "", 100)
+		return err == nil && len(uploads) <= 2 // InReply and LostReply of the creation: its name is not known
+	})
+	seg := w.copy()
+	for _, f := range []faultproxy.Fault{{Reset: faultproxy.AtRequest}, {Reset: faultproxy.InReply}, {Reset: faultproxy.InReplyBody, After: 300 << 10},
+		{Truncate: true, After: 700 << 10}, {LostReply: true}} {
+		w.script(fault(f, 2, faultproxy.GetRange, faultproxy.GetObject))
+		w.intact(seg)
+		seg = w.copy()
+	}
+}
+
+func completions(w *world) {
+	w.proxy.Forget()
+	w.copy()
+	for what, f := range map[string]faultproxy.Fault{"500": {Status: 500}, "lost reply": {LostReply: true}, "reset": {Reset: faultproxy.BeforeAck}} {
+		w.proxy.Forget()
+		w.script(fault(f, 1, faultproxy.Complete))
+		w.intact(w.copy())
+		if n := w.proxy.Totals().Ops[faultproxy.UploadPart]; n != parts {
+			w.Errorf("completion with %s: %d parts sent for an object of %d", what, n, parts)
+		}
+		w.clean()
+	}
+	w.script(fault(faultproxy.Fault{Status: 500}, 0, faultproxy.Complete))
+	w.refusedCopy(status.Transient)
+	w.clean()
+}
+
+func credentials(w *world) {
+	w.script(faultproxy.Rule{Ops: []faultproxy.Op{faultproxy.UploadPart}, Skip: 1, Fault: faultproxy.Fault{Status: 403}})
+	w.refusedCopy(status.Invalid)
+	w.script(faultproxy.Rule{Ops: []faultproxy.Op{faultproxy.UploadPart}, Skip: 1, Fault: faultproxy.Fault{Status: 400, Code: "ExpiredToken"}})
+	w.proxy.Forget()
+	w.refusedCopy(status.Invalid)
+	w.rotate()
+	w.script(faultproxy.Rule{Ops: []faultproxy.Op{faultproxy.UploadPart}, Skip: 1, Count: 1, Fault: faultproxy.Fault{Status: 400, Code: "ExpiredToken"}})
+	w.intact(w.copy())
+	w.script(faultproxy.Rule{Ops: []faultproxy.Op{faultproxy.UploadPart}, Skip: 1, Count: 1, Fault: faultproxy.Fault{Status: 403, Code: "InvalidAccessKeyId"}})
+	w.intact(w.copy())
+	w.clean()
+}
+
+func misplaced(w *world) {
+	w.script(fault(faultproxy.Fault{Status: 403, Code: "RequestTimeTooSkewed"}, 1))
+	w.intact(w.copy())
+	for _, f := range []faultproxy.Fault{{Status: 301, Code: "PermanentRedirect"}, {Status: 400, Code: "AuthorizationHeaderMalformed"}, {Status: 404, Code: "NoSuchBucket"}} {
+		w.script(fault(f, 0, faultproxy.CreateMultipart, faultproxy.UploadPart, faultproxy.PutObject))
+		seg := w.segment(0)
+		w.proxy.Forget()
+		err := w.try(&seg)
+		w.class(f.Code, err, status.Invalid)
+		if err != nil && !strings.Contains(err.Error(), "store.s3.") {
+			w.Errorf("%s names no setting: %v", f.Code, err)
+		}
+		if n := w.hits(); n > 2 {
+			w.Errorf("%s: asked %d times", f.Code, n)
+		}
+	}
+	w.script()
+	w.intact(w.copy())
+	w.clean()
+}

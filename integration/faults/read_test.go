@@ -1,0 +1,310 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"tidemark/cgo/dispatch"
+	"tidemark/integration/faultproxy"
+	"tidemark/internal/objectstore"
+	"tidemark/internal/objectstore/s3"
+	"tidemark/internal/status"
+
+	"log/slog"
+)
+
+func stalls(w *world) {
+	for range 3 { // what GETs take is learned
+		w.intact(w.copy())
+	}
+	for _, f := range []faultproxy.Fault{{StallBody: 100 * time.Second, After: 100 << 10}, {BytesPerSecond: 1024}, {StallHeaders: 100 * time.Second}} {
+		seg := w.copy()
+		w.script(fault(f, 1, faultproxy.GetRange))
+		w.intact(seg)
+		w.script()
+	}
+	w.script(fault(faultproxy.Fault{BytesPerSecond: 1024}, 1, faultproxy.UploadPart))
+	w.intact(w.copy())
+	w.clean()
+}
+
+func lengths(w *world) {
+	seg := w.copy()
+	logKey, sidecarKey := keys(seg)
+	whole, sidecar := w.get(logKey), w.get(sidecarKey)
+	for what, data := range map[string][]byte{"truncated": whole[:len(whole)-100000], "empty": nil, "longer": append(slices.Clone(whole), 1, 2, 3)} {
+		w.restart()
+		w.put(logKey, data)
+		switch err := w.read(seg); {
+		case err != nil:
+			w.class(what+" log object", err, status.Corrupt)
+		case what != "longer":
+			w.Errorf("%s log object was read", what)
+		}
+		if what != "longer" && w.metric("fetch_corrupt_objects_total") == 0 {
+			w.Errorf("%s log object was not counted", what)
+		}
+		w.put(logKey, whole)
+		w.intact(seg)
+	}
+	for what, data := range map[string][]byte{"truncated": sidecar[:len(sidecar)/2], "empty": nil, "longer": append(slices.Clone(sidecar), 1, 2, 3)} {
+		w.restart()
+		w.put(sidecarKey, data)
+		if err := w.index(seg); err != nil || what != "longer" {
+			w.class(what+" sidecar", err, status.Corrupt)
+		}
+		w.put(sidecarKey, sidecar)
+		w.intact(seg)
+	}
+}
+
+// restart empties the caches in memory.
+func (w *world) restart() {
+	w.Helper()
+	w.close()
+	w.open()
+}
+
+func flips(w *world) {
+	seg := w.copy()
+	logKey, sidecarKey := keys(seg)
+	whole, sidecar := w.get(logKey), w.get(sidecarKey)
+	bad := bytes.Clone(whole)
+	bad[len(bad)/2] ^= 1
+	w.put(logKey, bad)
+	w.class("flipped log object", w.read(seg), status.Corrupt)
+	w.put(logKey, whole)
+	w.intact(seg)
+	bad = bytes.Clone(sidecar)
+	bad[len(bad)/2] ^= 1
+	w.restart()
+	w.put(sidecarKey, bad)
+	w.class("flipped sidecar", w.index(seg), status.Corrupt)
+	w.put(sidecarKey, sidecar)
+	w.intact(seg)
+	seg = w.copy()
+	w.script(fault(faultproxy.Fault{Flip: true, After: 1000}, 1, faultproxy.GetRange))
+	w.intact(seg)
+	w.script(fault(faultproxy.Fault{Flip: true, After: 100}, 1, faultproxy.GetObject))
+	w.restart()
+	w.intact(seg)
+	w.script()
+	w.until("chunks are in the disk cache", 10*time.Second, func() bool { return w.metric("fetch_disk_blocks") > 3 })
+	w.close()
+	w.damageCache()
+	w.open()
+	w.intact(seg)
+	if w.metric("fetch_disk_damaged_blocks_total") == 0 {
+		w.Errorf("damage in the disk cache was not met")
+	}
+}
+
+// damageCache flips a bit in every 64 KiB that hold data.
+func (w *world) damageCache() {
+	w.Helper()
+	files, _ := filepath.Glob(filepath.Join(w.properties["fetch.disk.cache.dir"], "*"))
+	for _, name := range files {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		fi, _ := f.Stat()
+		b := make([]byte, 1)
+		for at := int64(40 << 10); at < min(fi.Size(), 64<<20); at += 64 << 10 {
+			if _, err := f.ReadAt(b, at); err == nil {
+				_, _ = f.WriteAt([]byte{b[0] ^ 1}, at)
+			}
+		}
+		f.Close()
+	}
+}
+
+func missing(w *world) {
+	seg, other := w.copy(), w.copy()
+	logKey, sidecarKey := keys(seg)
+	if err := w.direct.Delete(context.Background(), logKey, sidecarKey); err != nil {
+		w.Fatalf("%v", err)
+	}
+	w.class("read", w.read(seg), status.NotFound)
+	w.class("index", w.index(seg), status.NotFound)
+	w.intact(other)
+	w.live--
+	w.intact(w.copy())
+}
+
+func listing(w *world) {
+	w.proxy.Forget()
+	w.script(fault(faultproxy.Fault{Status: 500}, 0, faultproxy.List, faultproxy.ListUploads))
+	seg := w.copy()
+	w.intact(seg)
+	w.remove(seg)
+	w.clean()
+	if n := w.proxy.Totals().Lists; n != 0 {
+		w.Errorf("%d LISTs", n)
+	}
+}
+
+func createOnly(w *world) {
+	c := w.server.Config("create-only")
+	c.Endpoint = w.proxy.Endpoint
+	store, err := s3.Open(context.Background(), c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	defer store.Close()
+	ctx, absent := context.Background(), objectstore.Condition{Absent: true}
+	put := func(key, text string) error {
+		return w.bounded("put", 30*time.Second, func() error {
+			_, err := store.Put(ctx, key, bytes.NewReader([]byte(text)), absent)
+			return err
+		})
+	}
+	if err := put("a", "first"); err != nil {
+		w.Fatalf("%v", err)
+	}
+	w.class("second put", put("a", "second"), status.Conflict)
+	if data, _, err := store.Get(ctx, "a", 100); err != nil || string(data) != "first" {
+		w.Errorf("after a refused put: %q, %v", data, err)
+	}
+	w.proxy.Forget()
+	w.script(fault(faultproxy.Fault{LostReply: true}, 0, faultproxy.PutObject))
+	w.class("put whose reply is lost", put("b", "mine"), status.Unknown)
+	if n := w.hits(); n != 1 {
+		w.Errorf("a put with a condition was sent %d times", n)
+	}
+	w.script()
+	if data, _, err := store.Get(ctx, "b", 100); err != nil || string(data) != "mine" {
+		w.Errorf("after a lost reply: %q, %v", data, err)
+	}
+	w.script(fault(faultproxy.Fault{Status: 412}, 1, faultproxy.PutObject))
+	w.class("412", put("c", "x"), status.Conflict)
+}
+
+func deletes(w *world) {
+	for _, f := range []faultproxy.Fault{{Status: 503}, {Status: 500}, {Reset: faultproxy.BeforeAck}, {LostReply: true}, {BlackHole: true}} {
+		seg, other := w.copy(), w.copy()
+		w.script(fault(f, 0, faultproxy.DeleteBatch, faultproxy.Delete))
+		w.proxy.Forget()
+		w.remove(seg)
+		w.remove(other)
+		w.until("the deletes are refused", 20*time.Second, func() bool { return w.hits() > 0 || len(w.proxy.InFlight()) > 0 })
+		w.script()
+		w.until("the objects are gone", 40*time.Second, func() bool { return w.metric("delete_pending_segments") == 0 })
+		w.clean()
+	}
+	seg := w.copy()
+	w.script(fault(faultproxy.Fault{Status: 503}, 0, faultproxy.DeleteBatch, faultproxy.Delete))
+	w.remove(seg)
+	w.close()
+	w.script()
+	w.open()
+	w.clean()
+}
+
+func ranges(w *world) {
+	for what, f := range map[string]faultproxy.Fault{"shifted Content-Range": {ShiftRange: 4096}, "range ignored": {IgnoreRange: true}, "shorter": {Resize: -1000}, "longer": {Resize: 1000}} {
+		seg := w.copy()
+		w.script(fault(f, 1, faultproxy.GetRange))
+		if err := w.read(seg); err != nil && what == "shifted Content-Range" || err != nil && what == "range ignored" {
+			w.class(what+" once", err, status.Transient, status.Corrupt, status.Unsupported)
+		}
+		w.script()
+		w.intact(seg)
+		seg = w.copy()
+		w.script(fault(f, 0, faultproxy.GetRange))
+		if err := w.read(seg); err == nil && what != "longer" && what != "range ignored" {
+			w.Errorf("%s on every GET: it was read", what)
+		} else if err != nil {
+			w.class(what, err, status.Corrupt, status.Transient, status.Unsupported)
+		}
+		w.script()
+		w.intact(seg)
+	}
+}
+
+func dropped(w *world) {
+	var segs []dispatch.Segment
+	for range 4 {
+		segs = append(segs, w.copy())
+	}
+	listen, target := w.proxy.Endpoint[len("http://"):], w.server.Endpoint
+	errs := make(chan error, 32)
+	var readers sync.WaitGroup
+	began := make(chan struct{}, 32)
+	for i := range 32 {
+		readers.Add(1)
+		go func() {
+			defer readers.Done()
+			for range 3 {
+				began <- struct{}{}
+				at, total := int64(i)<<19, int64(1<<20)
+				if err := w.part(segs[i%len(segs)], at, at+total); err != nil {
+					errs <- err
+					return
+				}
+				<-began
+			}
+		}()
+	}
+	w.until("readers are at work", 10*time.Second, func() bool { return len(began) > 0 || w.proxy.Totals().Gets > 4 })
+	w.proxy.Close()
+	again, err := faultproxy.Start(faultproxy.Options{Target: target, Listen: listen, Seed: 1, Object: w.whole})
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	w.proxy = again
+	_ = w.bounded("the readers", hang, func() error { readers.Wait(); return nil })
+	close(errs)
+	for err := range errs {
+		w.Errorf("a read failed: %v", err)
+	}
+	if n := w.metric("store_retries_total"); n > 200 {
+		w.Errorf("%v retries", n)
+	}
+	w.intact(w.copy())
+}
+
+// part reads a range.
+func (w *world) part(seg dispatch.Segment, from, to int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	to = min(to, int64(len(w.local.log)))
+	s, _, err := w.instance.Open(ctx, dispatch.StreamRequest{Segment: seg, Kind: dispatch.StreamSegment, Start: from, End: to})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	got := make([]byte, to-from)
+	for at := 0; at < len(got); {
+		n, err := s.Next(ctx, got[at:])
+		at += n
+		if err != nil && at < len(got) {
+			return fmt.Errorf("at %d of %d: %w", at, len(got), err)
+		}
+	}
+	if !bytes.Equal(got, w.local.log[from:to]) {
+		return fmt.Errorf("wrong data in [%d, %d)", from, to)
+	}
+	return nil
+}
+
+// rotate opens the instance again on a file of keys that can be fetched anew.
+func (w *world) rotate() {
+	w.Helper()
+	file := filepath.Join(w.TempDir(), "credentials")
+	text := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", w.server.AccessKey, w.server.SecretKey)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		w.Fatalf("%v", err)
+	}
+	w.close()
+	delete(w.properties, "store.s3.access.key")
+	delete(w.properties, "store.s3.secret.key")
+	w.properties["store.s3.credentials"], w.properties["store.s3.credentials.file"] = "profile", file
+	w.open()
+}
