@@ -137,15 +137,14 @@ func (m *Manager) cleanUp(ctx context.Context, seg Segment) {
 		}
 		return m.store.Delete(ctx, logKey)
 	})
-	if err == nil {
-		if err := m.reclaim.DeleteAfter(seg.identity(), seg.EndOffset+1, m.lateWrite); err != nil {
-			m.log.Warn("copy.cleanup.once", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset, "error", err.Error(),
-				"effect", "an object that the store writes after this stays there unseen")
-		}
-		return
+	later := m.reclaim.DeleteAfter(seg.identity(), seg.EndOffset+1, m.lateWrite)
+	switch {
+	case err != nil:
+		m.metrics.cleanups.Inc()
+		m.log.Warn("copy.cleanup.deferred", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset,
+			"error", err.Error(), "recorded", later == nil, "effect", "the objects of the failed copy are removed later")
+	case later != nil:
+		m.log.Warn("copy.cleanup.once", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset, "error", later.Error(),
+			"effect", "an object that the store writes after this stays there unseen")
 	}
-	m.metrics.cleanups.Inc()
-	later := m.reclaim.Delete(seg.identity(), seg.EndOffset+1)
-	m.log.Warn("copy.cleanup.deferred", "topic", seg.Topic, "partition", seg.Partition, "base", seg.BaseOffset,
-		"error", err.Error(), "recorded", later == nil, "effect", "the objects of the failed copy are removed later")
 }

@@ -70,6 +70,7 @@ func TestCleanUpIsDeferred(t *testing.T) {
 	store := storetest.Faulty(mem, storetest.Fault{Op: storetest.Put, Key: ".sidecar", Effect: storetest.LostReply},
 		storetest.Fault{Op: storetest.Delete, Times: -1})
 	m, c := start(t, config(t), store, Deps{}), segment(t, 1000)
+	m.lateWrite = 100 * time.Millisecond
 	if _, err := m.Copy(deadline(t), c.Segment, c.paths); !status.Is(err, status.Unknown) {
 		t.Fatalf("copy: %v, want Unknown", err)
 	}

@@ -89,7 +89,7 @@ func (l *lines) others() {
 	l.add(del, "call.p99.s3", "ms", report.Lower, "the same", nil, nil)
 	l.add(del, "call.max.s3", "ms", report.Lower, "the same", nil, nil)
 	l.add(del, "gone.s3", "s", report.Lower, "from the first call until no object is left", nil, nil)
-	l.add(del, "requests.s3", "1/1000", report.Lower, "requests for every 1000 objects", report.Value(50), nil)
+	l.add(del, "requests.s3", "1/1000", report.Lower, "requests for every 1000 objects", report.Value(3), nil)
 }
 
 // degradedMetrics compare with the own clean run, which is the metric of 0 %.

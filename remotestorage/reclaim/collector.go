@@ -55,6 +55,7 @@ type Collector struct {
 	journal *journal
 	pending map[[16]byte]Tombstone
 	held    int // of pending, at the last pass
+	refused map[[16]byte]refusal
 
 	requested telemetry.Counter
 	removed   telemetry.Counter
@@ -74,7 +75,7 @@ func Open(cfg Config, store Deleter, deps Deps) (*Collector, error) {
 	}
 	c := &Collector{
 		cfg: cfg, store: store, deps: deps, tasks: budget.NewTasks("reclaim", deps.Log),
-		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), journal: j, pending: r.pending,
+		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), journal: j, pending: r.pending, refused: map[[16]byte]refusal{},
 		requested: deps.Metrics.Counter("delete_requests_total", "Segments that Kafka asked to delete."),
 		removed:   deps.Metrics.Counter("delete_segments_total", "Deleted segments whose objects were removed from the store."),
 		failed:    deps.Metrics.Counters("delete_errors_total", "Failed requests to remove objects.", "class", classes()...),
@@ -245,6 +246,9 @@ func (c *Collector) pass(ctx context.Context) error {
 	c.mu.Unlock()
 	due, _ := slices.BinarySearchFunc(all, now+1, func(t Tombstone, at int64) int { return cmp.Compare(t.Time, at) })
 	all = all[:due]
+	c.mu.Lock()
+	all = slices.DeleteFunc(all, func(t Tombstone) bool { return c.refused[t.SegmentID].until.After(time.UnixMilli(now)) })
+	c.mu.Unlock()
 	free := all
 	if h := c.deps.Holds; h != nil {
 		free = slices.DeleteFunc(slices.Clone(all), func(t Tombstone) bool {
@@ -260,12 +264,67 @@ func (c *Collector) pass(ctx context.Context) error {
 	if err := c.sync(); err != nil { // a tombstone must not be lost when only half of its objects are gone
 		return err
 	}
+	var refusals int
+	var first error
 	for batch := range slices.Chunk(free, c.cfg.Batch) {
-		if err := c.remove(ctx, batch); err != nil {
+		err := c.remove(ctx, batch)
+		if err == nil {
+			refusals = 0
+			continue
+		}
+		if err := c.singly(ctx, batch, err, &refusals); err != nil {
 			return err
 		}
+		first = cmp.Or(first, err)
 	}
-	return c.tidy()
+	return cmp.Or(first, c.tidy())
+}
+
+// refusalsInARow is how many segments one after the other the store may refuse to remove before that is taken for a fault of the
+// store, or of the permissions, and not of these segments.
+const refusalsInARow = 8
+
+// singly removes the segments of a batch that failed one by one, so that one object that cannot be removed (a lock, a policy)
+// keeps no other; those that are refused wait. It returns an error if the store as a whole does not remove.
+func (c *Collector) singly(ctx context.Context, batch []Tombstone, err error, refusals *int) error {
+	if wholeStore(err) {
+		return err
+	}
+	for _, t := range batch {
+		err := c.remove(ctx, []Tombstone{t})
+		if err == nil {
+			*refusals = 0
+			continue
+		}
+		if *refusals++; wholeStore(err) || *refusals >= refusalsInARow {
+			return err
+		}
+		c.mu.Lock()
+		r := c.refused[t.SegmentID]
+		r.wait = min(max(2*r.wait, c.cfg.MaxBackoff), refusedMost)
+		r.until = time.Now().Add(r.wait)
+		c.refused[t.SegmentID] = r
+		c.mu.Unlock()
+	}
+	return nil
+}
+
+// refusedMost is the longest time between two attempts to remove what the store refuses to remove.
+const refusedMost = 6 * time.Hour
+
+// refusal is how long a segment that could not be removed is left alone.
+type refusal struct {
+	wait  time.Duration
+	until time.Time
+}
+
+// wholeStore tells a failure that says nothing about single objects.
+func wholeStore(err error) bool {
+	switch status.Of(err) {
+	case status.Transient, status.Throttled, status.Cancelled, status.Closed, status.Unknown:
+		return true
+	}
+	return false
 }
 
 // remove removes the objects of a batch, sidecars first, and notes that they are gone.
@@ -288,6 +347,7 @@ func (c *Collector) remove(ctx context.Context, batch []Tombstone) error {
 	err := c.journal.append(gone, batch...)
 	for _, t := range batch {
 		delete(c.pending, t.SegmentID)
+		delete(c.refused, t.SegmentID)
 	}
 	c.removed.Add(int64(len(batch)))
 	c.signal(c.dirty)

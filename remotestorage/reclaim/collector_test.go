@@ -208,6 +208,85 @@ func TestDeleteAfterWaits(t *testing.T) {
 	})
 }
 
+// refusing is a store that does not remove some keys.
+type refusing struct {
+	objectstore.Store
+	keys  map[string]bool
+	class status.Class
+	calls atomic.Int64
+}
+
+func (r *refusing) Delete(ctx context.Context, keys ...string) error {
+	r.calls.Add(1)
+	for _, k := range keys {
+		if r.keys[k] {
+			return status.Errorf(r.class, "%s is locked", k)
+		}
+	}
+	return r.Store.Delete(ctx, keys...)
+}
+
+// An object that cannot be removed keeps no other, and is asked for ever more rarely; a store that removes nothing is not asked
+// for each object.
+func TestOneObjectThatCannotBeRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := storetest.NewMemory()
+		locked, _ := segment(1).Keys()
+		store := &refusing{Store: mem, keys: map[string]bool{locked: true}, class: status.Invalid}
+		c := open(t, t.TempDir(), store, nil)
+		for n := range byte(30) {
+			fill(t, mem, segment(n))
+			if err := c.Delete(segment(n), 9999); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute) // virtual
+		left, _, err := mem.List(t.Context(), "", "", 100)
+		if err != nil || len(left) != 1 || left[0].Key != locked {
+			t.Errorf("%v left, %v", left, err)
+		}
+		time.Sleep(time.Hour)
+		before := store.calls.Load()
+		time.Sleep(time.Hour)
+		if more := store.calls.Load() - before; more > 20 {
+			t.Errorf("asked %d times in an hour for an object that cannot be removed", more)
+		}
+		store.keys = nil
+		time.Sleep(2 * refusedMost)
+		if n := len(c.Pending()); n != 0 {
+			t.Errorf("%d pending after the lock went", n)
+		}
+		c.Close()
+	})
+}
+
+func TestAStoreThatRemovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := storetest.NewMemory()
+		store := &refusing{Store: mem, keys: map[string]bool{}, class: status.Invalid}
+		for n := range byte(200) {
+			log, sidecar := segment(n).Keys()
+			store.keys[log], store.keys[sidecar] = true, true
+		}
+		cfg := config(t.TempDir())
+		cfg.Interval, cfg.MaxBackoff = time.Second, time.Minute
+		c, err := Open(cfg, store, Deps{Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewSet()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range byte(200) {
+			if err := c.Delete(segment(n), 9999); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour) // virtual
+		if n := store.calls.Load(); n > 1000 {
+			t.Errorf("asked %d times in an hour", n)
+		}
+		c.Close()
+	})
+}
+
 func TestHeldSegmentsStay(t *testing.T) {
 	store, h := storetest.NewMemory(), &held{}
 	h.Store(true)

@@ -13,14 +13,14 @@ import (
 type Config struct {
 	Dir        string        `config:"local.dir" doc:"Directory of the plugin's own files on this broker, an absolute path outside of every log.dirs entry. Holds the journal of deletes; must survive a restart."`
 	Interval   time.Duration `config:"delete.interval.ms" default:"10000" doc:"How often objects of deleted segments that are still held are looked at again. A delete that is not held begins at once."`
-	Batch      int           `config:"delete.batch" default:"250" doc:"Segments whose objects are removed with one pair of requests to the store, where the store can delete in batches."`
+	Batch      int           `config:"delete.batch" default:"1000" doc:"Segments whose objects are removed with one pair of requests to the store, where the store can delete in batches."`
 	MaxBackoff time.Duration `config:"delete.backoff.max.ms" default:"300000" doc:"Longest pause between attempts while the store refuses deletes."`
 	Deadline   time.Duration `config:"delete.deadline.ms" default:"60000" doc:"Longest time one request to remove a batch may take, retries included."`
 }
 
 // DefaultConfig has the documented defaults; Dir has none.
 func DefaultConfig() Config {
-	return Config{Interval: 10 * time.Second, Batch: 250, MaxBackoff: 5 * time.Minute, Deadline: time.Minute}
+	return Config{Interval: 10 * time.Second, Batch: 1000, MaxBackoff: 5 * time.Minute, Deadline: time.Minute}
 }
 
 // Validate returns all faults at once, each Invalid and naming its key.
