@@ -77,6 +77,10 @@ public class TidemarkRemoteStorageManager implements RemoteStorageManager {
     public final InputStream fetchLogSegment(RemoteLogSegmentMetadata metadata, int startPosition, int endPosition)
             throws RemoteStorageException {
         try {
+            if (endPosition < startPosition) { // below, a negative end means the end of the segment
+                throw new RemoteStorageException("Invalid: end position " + endPosition + " is before start position "
+                        + startPosition);
+            }
             return open().segment(metadata, startPosition, (long) endPosition + 1); // Kafka's end is inclusive
         } catch (Throwable t) {
             throw checked("opening", metadata, t);
