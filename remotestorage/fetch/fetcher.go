@@ -169,10 +169,16 @@ func (f *Fetcher) sidecarSize(ctx context.Context, key string, meta *stored.Meta
 func (f *Fetcher) loadSidecar(ctx context.Context, key string, size int64) (sidecar, error) {
 	defer f.took(time.Now())
 	data := make([]byte, size)
-	if err := f.store.ReadRange(ctx, key, data, 0); err != nil {
-		return sidecar{}, f.noted(err)
+	var s *stored.Sidecar
+	var err error
+	for range 2 { // once more: they may have been damaged on their way
+		if err := f.store.ReadRange(ctx, key, data, 0); err != nil {
+			return sidecar{}, f.noted(err)
+		}
+		if s, err = stored.DecodeSidecar(data); err == nil {
+			break
+		}
 	}
-	s, err := stored.DecodeSidecar(data)
 	if err != nil {
 		return sidecar{}, f.noted(status.Wrapf(err, "sidecar %s, first %d bytes", key, size))
 	}
