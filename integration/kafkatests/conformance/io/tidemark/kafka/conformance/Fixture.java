@@ -6,15 +6,18 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import io.tidemark.kafka.TidemarkRemoteStorageManager;
 import java.io.IOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.stream.Stream;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
@@ -88,10 +91,27 @@ abstract class Fixture {
     }
 
     List<Path> objects(RemoteLogSegmentMetadata m) throws IOException {
-        try (Stream<Path> all = Files.walk(store())) {
-            return all.filter(Files::isRegularFile)
-                    .filter(p -> p.getFileName().toString().contains(m.remoteLogSegmentId().id().toString())).toList();
-        }
+        List<Path> found = new ArrayList<>();
+        String id = m.remoteLogSegmentId().id().toString();
+        Files.walkFileTree(store(), new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+                if (file.getFileName().toString().contains(id)) {
+                    found.add(file);
+                }
+                return FileVisitResult.CONTINUE;
+            }
+
+            /** Objects are removed meanwhile. */
+            @Override
+            public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
+                if (e instanceof NoSuchFileException && !file.equals(store())) {
+                    return FileVisitResult.CONTINUE;
+                }
+                throw e;
+            }
+        });
+        return found;
     }
 
     /** Waits for what the plugin may do after its call returned. */
