@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,20 +26,7 @@ func (r *run) write(rows []report.Row) error {
 			{Title: "How to read it", Text: reading},
 		},
 	}
-	md, err := os.Create(filepath.Join(r.dir, "report.md"))
-	if err != nil {
-		return err
-	}
-	defer md.Close()
-	if err := page.Markdown(md); err != nil {
-		return err
-	}
-	out, err := os.Create(filepath.Join(r.dir, "report.csv"))
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	return report.CSV(out, rows)
+	return page.Write(r.dir)
 }
 
 const reading = `CPU-seconds per GB are the primary metric: on a machine whose cores the broker shares with the client and others, wall time measures the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -91,6 +93,24 @@ type Page struct {
 	Ours     string // name of our side
 	Rows     []Row
 	Sections []Section
+}
+
+// Write writes report.md and report.csv in dir.
+func (p Page) Write(dir string) error {
+	md, err := os.Create(filepath.Join(dir, "report.md"))
+	if err != nil {
+		return err
+	}
+	defer md.Close()
+	if err := p.Markdown(md); err != nil {
+		return err
+	}
+	out, err := os.Create(filepath.Join(dir, "report.csv"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	return CSV(out, p.Rows)
 }
 
 // Markdown writes the page: what was lost, then everything, then how it was measured.

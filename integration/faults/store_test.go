@@ -38,7 +38,7 @@ func TestStore(t *testing.T) {
 		for _, row := range table.Rows {
 			record(table.Outcome{Row: row.ID, Outcome: table.Cannot, Because: err.Error()})
 		}
-		t.Skip(err)
+		t.Skip(err) // every row says in the table that it cannot run here, and why
 	}
 	t.Cleanup(server.Stop)
 	local := makeSegment(t)

@@ -244,7 +244,7 @@ func (w *world) bounded(what string, limit time.Duration, f func() error) error 
 
 func (w *world) until(what string, limit time.Duration, cond func() bool) {
 	w.Helper()
-	for end := time.Now().Add(limit); !cond(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(limit); !cond(); time.Sleep(20 * time.Millisecond) { // the pace of looking at a condition
 		if time.Now().After(end) {
 			w.Fatalf("not within %v: %s", limit, what)
 		}

@@ -21,7 +21,7 @@ func TestRate(t *testing.T) {
 		if _, ok := r.Reserve(9, time.Second); ok {
 			t.Error("a wait above the most was granted")
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // virtual
 		if wait, ok := r.Reserve(6, time.Second); !ok || wait != 100*time.Millisecond {
 			t.Errorf("after an hour: wait %v, %v: a bucket holds no more than its burst", wait, ok)
 		}
