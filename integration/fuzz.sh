@@ -15,6 +15,7 @@ internal/kafkalog FuzzIndexes
 remotestorage/stored FuzzManifest
 remotestorage/stored FuzzSidecar
 remotestorage/stored FuzzCustomMetadata
+remotestorage/keyring FuzzParse
 cgo/dispatch FuzzMessages
 parquet/payload FuzzJSON
 "

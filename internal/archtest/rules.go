@@ -27,6 +27,7 @@ var rules = map[string]rule{
 	"remotestorage/stored":           {imports: []string{"internal/wire", "internal/objectstore/key", "internal/status"}, libs: []string{"github.com/klauspost/compress/", "github.com/google/flatbuffers/go"}, pure: true},
 	"remotestorage/fetch":            {imports: with("remotestorage/stored", "internal/objectstore")},
 	"remotestorage/fetch/diskcache":  {imports: with(), libs: []string{"golang.org/x/sys/unix"}},
+	"remotestorage/keyring":          {imports: []string{"internal/status"}},
 	"remotestorage/reclaim":          {imports: with("remotestorage/stored", "internal/objectstore")},
 	"parquet":                        {imports: []string{"parquet/column", "parquet/schema", "internal/budget", "internal/status"}, libs: []string{"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/"}},
 	"parquet/column":                 {pure: true},
