@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 
 	"tidemark/cgo/dispatch"
 	"tidemark/internal/status"
@@ -18,11 +20,23 @@ import (
 type scripted struct{ log *slog.Logger }
 
 func opener(_ context.Context, req dispatch.OpenRequest, log *slog.Logger) (dispatch.Instance, error) {
+	if export, ok := strings.CutPrefix(req.Properties["refuse"], "panic in "); ok {
+		armed.Store(&export)
+	}
 	if req.Properties["refuse"] != "" {
 		return nil, status.Errorf(status.Invalid, "refused: %s", req.Properties["refuse"])
 	}
 	log.Info("boundary.open", "node", req.NodeID)
 	return scripted{log}, nil
+}
+
+// armed is the export whose next call panics.
+var armed atomic.Pointer[string]
+
+func entered(export string) {
+	if p := armed.Load(); p != nil && *p == export && armed.CompareAndSwap(p, nil) {
+		panic("scripted in " + export)
+	}
 }
 
 func (s scripted) Copy(ctx context.Context, req dispatch.CopyRequest) ([]byte, error) {

@@ -46,11 +46,16 @@ func TestJavaCallsEveryExport(t *testing.T) {
 	classes := t.TempDir()
 	run(t, nil, "javac", "-Xlint:all", "-Werror", "--release", "17", "-d", classes,
 		"-sourcepath", root+"/jni-shim/src/main/java",
-		root+"/jni-shim/src/main/java/io/tidemark/kafka/Native.java", "testdata/Smoke.java")
+		root+"/jni-shim/src/main/java/io/tidemark/kafka/Native.java", "testdata/Smoke.java", "testdata/Panics.java")
 	out := run(t, []string{"GOGC=off", "GOMEMLIMIT=1MiB"}, "java", "-Xcheck:jni", "-Xmx128m",
 		"-cp", classes, "io.tidemark.kafka.Smoke", lib, frames)
 	if !strings.HasSuffix(out, "\ndone\n") {
 		t.Errorf("the program did not reach its end:\n%s", out)
+	}
+	for _, export := range exports(t) {
+		if !strings.Contains(out, "\nok panic in "+export+"\n") {
+			t.Errorf("testdata/Panics.java does not let %s panic", export)
+		}
 	}
 	for _, line := range strings.Split(out, "\n") {
 		// The JVM notices that Go put itself in front of its handlers, which is what Go must do.

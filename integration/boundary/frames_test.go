@@ -3,6 +3,7 @@ package boundary
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	flatbuffers "github.com/google/flatbuffers/go"
@@ -146,10 +147,30 @@ func writeFrames(t *testing.T, version, crash string) string {
 			return wire.SegmentsRequestEnd(b)
 		}),
 	}
+	for _, export := range exports(t) {
+		all["panic-"+export] = openFrame("panic in " + export)
+	}
 	for name, frame := range all {
 		if err := os.WriteFile(filepath.Join(dir, name), frame, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
+}
+
+// exports are the exported functions that run code of Go: all but the two that return a constant or free memory of C.
+func exports(t *testing.T) (names []string) {
+	source, err := os.ReadFile(root + "/cgo/exports.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^//export (tm_\w+)$`).FindAllStringSubmatch(string(source), -1) {
+		if m[1] != "tm_abi" && m[1] != "tm_free" {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) < 19 {
+		t.Fatalf("only %d exports found in cgo/exports.go: %v", len(names), names)
+	}
+	return names
 }

@@ -37,6 +37,7 @@ final class Smoke {
         cancellation();
         streams();
         reports();
+        new Panics(instance).run();
         nullChecks();
         tearDown();
         System.out.println("done");
@@ -230,12 +231,12 @@ final class Smoke {
 
     // ---- helpers
 
-    private static ByteBuffer frame(String name) throws Exception {
+    static ByteBuffer frame(String name) throws Exception {
         byte[] bytes = Files.readAllBytes(frames.resolve(name));
         return ByteBuffer.allocateDirect(bytes.length).put(bytes).flip();
     }
 
-    private static int length(String name) throws Exception {
+    static int length(String name) throws Exception {
         return (int) Files.size(frames.resolve(name));
     }
 
@@ -248,7 +249,7 @@ final class Smoke {
         return f.getInt(8) == (int) crc.getValue() && f.getShort(12) == 100 ? INVALID : -1;
     }
 
-    private static String text(byte[] b) {
+    static String text(byte[] b) {
         return b == null ? "" : new String(b, StandardCharsets.UTF_8);
     }
 
@@ -265,7 +266,7 @@ final class Smoke {
         check(name, want == got, "status " + got + ", want " + want + " " + text(out[1]));
     }
 
-    private static void check(String name, boolean ok, String detail) {
+    static void check(String name, boolean ok, String detail) {
         if (!ok) {
             System.out.println("FAILED " + name + ": " + detail);
             System.exit(1);
