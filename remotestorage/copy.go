@@ -81,7 +81,7 @@ func (m *Manager) describe(ctx context.Context, seg Segment, files *files) ([]by
 		return nil, stored.Metadata{}, err
 	}
 	return sidecar, stored.Metadata{
-		Size: chunks.StoredSize, CRC: crc, SidecarSize: int32(len(sidecar)), SidecarCRC: stored.CRC(sidecar),
+		Size: chunks.StoredSize, CRC: crc, SidecarSize: int32(len(sidecar)), SidecarCRC: stored.CRC(sidecar), ChunkSize: chunks.ChunkSize,
 	}, nil
 }
 

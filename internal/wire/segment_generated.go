@@ -113,8 +113,20 @@ func (rcv *CustomMetadata) MutateTransformed(n bool) bool {
 	return rcv._tab.MutateBoolSlot(14, n)
 }
 
+func (rcv *CustomMetadata) ChunkSize() int32 {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(16))
+	if o != 0 {
+		return rcv._tab.GetInt32(o + rcv._tab.Pos)
+	}
+	return 0
+}
+
+func (rcv *CustomMetadata) MutateChunkSize(n int32) bool {
+	return rcv._tab.MutateInt32Slot(16, n)
+}
+
 func CustomMetadataStart(builder *flatbuffers.Builder) {
-	builder.StartObject(6)
+	builder.StartObject(7)
 }
 func CustomMetadataAddFormat(builder *flatbuffers.Builder, format byte) {
 	builder.PrependByteSlot(0, format, 0)
@@ -133,6 +145,9 @@ func CustomMetadataAddSidecarCrc(builder *flatbuffers.Builder, sidecarCrc uint32
 }
 func CustomMetadataAddTransformed(builder *flatbuffers.Builder, transformed bool) {
 	builder.PrependBoolSlot(5, transformed, false)
+}
+func CustomMetadataAddChunkSize(builder *flatbuffers.Builder, chunkSize int32) {
+	builder.PrependInt32Slot(6, chunkSize, 0)
 }
 func CustomMetadataEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
 	return builder.EndObject()

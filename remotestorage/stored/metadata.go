@@ -27,6 +27,22 @@ type Metadata struct {
 	SidecarSize int32  // bytes of the sidecar
 	SidecarCRC  uint32 // CRC32C of the sidecar
 	Transformed bool   // the log object is not the log file byte for byte
+	ChunkSize   int32  // bytes of every chunk but the last, if not Transformed; 0 = not known
+}
+
+// Layout is where the chunks of an untransformed log object lie, without their checksums, which are in the sidecar: enough to ask for
+// bytes before the sidecar is known. ok is false if the metadata does not tell.
+func (m Metadata) Layout() (layout Map, ok bool) {
+	if m.Transformed || m.ChunkSize == 0 {
+		return Map{}, false
+	}
+	layout = Map{Size: m.Size, StoredSize: m.Size, ChunkSize: m.ChunkSize}
+	layout.Chunks = make([]Chunk, (m.Size+int64(m.ChunkSize)-1)/int64(m.ChunkSize))
+	for i := range layout.Chunks {
+		at := int64(i) * int64(m.ChunkSize)
+		layout.Chunks[i] = Chunk{Original: at, Stored: at, StoredSize: int32(layout.OriginalSize(i))}
+	}
+	return layout, true
 }
 
 // Encode returns the custom metadata in its frame, at most MaxMetadata bytes whatever the values are.
@@ -39,6 +55,7 @@ func (m Metadata) Encode() []byte {
 	wire.CustomMetadataAddSidecarSize(b, m.SidecarSize)
 	wire.CustomMetadataAddSidecarCrc(b, m.SidecarCRC)
 	wire.CustomMetadataAddTransformed(b, m.Transformed)
+	wire.CustomMetadataAddChunkSize(b, m.ChunkSize)
 	b.Finish(wire.CustomMetadataEnd(b))
 	payload := b.FinishedBytes()
 	out := make([]byte, metadataHeader, metadataHeader+len(payload))
@@ -69,11 +86,14 @@ func DecodeMetadata(data []byte) (Metadata, error) {
 	var m Metadata
 	err := guard("custom metadata", func() error {
 		f := wire.GetRootAsCustomMetadata(payload, 0)
-		m = Metadata{Size: f.Size(), CRC: f.Crc(), SidecarSize: f.SidecarSize(), SidecarCRC: f.SidecarCrc(), Transformed: f.Transformed()}
+		m = Metadata{Size: f.Size(), CRC: f.Crc(), SidecarSize: f.SidecarSize(), SidecarCRC: f.SidecarCrc(), Transformed: f.Transformed(), ChunkSize: f.ChunkSize()}
 		return checkVersion("custom metadata", f.Format())
 	})
 	if err == nil && (m.Size < 0 || m.Size > maxSegment || m.SidecarSize < 0) {
 		err = status.Errorf(status.Corrupt, "custom metadata: log object of %d bytes, sidecar of %d", m.Size, m.SidecarSize)
+	}
+	if err == nil && m.ChunkSize != 0 && (m.ChunkSize < MinChunkSize || m.ChunkSize > MaxChunkSize) {
+		err = status.Errorf(status.Corrupt, "custom metadata: chunk size %d is not in [%d, %d]", m.ChunkSize, MinChunkSize, MaxChunkSize)
 	}
 	if err == nil && m.Transformed {
 		err = status.Errorf(status.Unsupported, "custom metadata: the log object is transformed, which this release cannot read")

@@ -10,8 +10,8 @@ import (
 )
 
 func TestMetadataGolden(t *testing.T) {
-	golden(t, "custom-metadata.hex", Metadata{Size: 150_000, CRC: 0xdeadbeef, SidecarSize: 465, SidecarCRC: 0x01020304}.Encode())
-	largest := Metadata{Size: math.MaxInt64, CRC: math.MaxUint32, SidecarSize: math.MaxInt32, SidecarCRC: math.MaxUint32, Transformed: true}.Encode()
+	golden(t, "custom-metadata.hex", Metadata{Size: 150_000, CRC: 0xdeadbeef, SidecarSize: 465, SidecarCRC: 0x01020304, ChunkSize: MinChunkSize}.Encode())
+	largest := Metadata{Size: math.MaxInt64, CRC: math.MaxUint32, SidecarSize: math.MaxInt32, SidecarCRC: math.MaxUint32, Transformed: true, ChunkSize: math.MaxInt32}.Encode()
 	golden(t, "custom-metadata-largest.hex", largest)
 	if len(largest) > MaxMetadata {
 		t.Errorf("%d bytes: more than %d stop the tiering of the partition", len(largest), MaxMetadata)
@@ -23,6 +23,7 @@ func TestMetadataRoundTrip(t *testing.T) {
 		want := Metadata{
 			Size: rapid.Int64Range(0, maxSegment).Draw(t, "size"), CRC: rapid.Uint32().Draw(t, "crc"),
 			SidecarSize: rapid.Int32Range(0, math.MaxInt32).Draw(t, "sidecar"), SidecarCRC: rapid.Uint32().Draw(t, "sidecar crc"),
+			ChunkSize: rapid.SampledFrom([]int32{0, MinChunkSize, 1 << 20, MaxChunkSize}).Draw(t, "chunk size"),
 		}
 		data := want.Encode()
 		if len(data) > MaxMetadata {
@@ -50,6 +51,40 @@ func TestMetadataEveryDamageIsFound(t *testing.T) {
 	}
 	if _, err := DecodeMetadata(append(data, 0)); !status.Is(err, status.Corrupt) {
 		t.Errorf("one byte more: %v, want Corrupt", err)
+	}
+}
+
+// The layout in the custom metadata is that of the manifest, but for the checksums.
+func TestMetadataLayoutIsThatOfTheManifest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.SampledFrom([]int{0, 1, MinChunkSize - 1, MinChunkSize, MinChunkSize + 1, 3*MinChunkSize + 7}).Draw(t, "size")
+		c := NewChunker(MinChunkSize)
+		c.Write(make([]byte, size))
+		want, crc := c.Finish()
+		meta, err := DecodeMetadata(Metadata{Size: int64(size), CRC: crc, ChunkSize: MinChunkSize}.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := meta.Layout()
+		for i := range got.Chunks {
+			if got.Chunks[i].CRC != 0 {
+				t.Fatalf("chunk %d has a checksum", i)
+			}
+			got.Chunks[i].CRC = want.Chunks[i].CRC
+		}
+		if err := got.check(); !ok || err != nil || len(got.Chunks) != len(want.Chunks) {
+			t.Fatalf("%v, %v: %d chunks of %d bytes, want %d", ok, err, len(got.Chunks), got.Size, len(want.Chunks))
+		}
+	})
+	for _, m := range []Metadata{{Size: 5}, {Size: 5, ChunkSize: MinChunkSize, Transformed: true}} {
+		if _, ok := m.Layout(); ok {
+			t.Errorf("%+v tells a layout", m)
+		}
+	}
+	for _, size := range []int32{-1, 1, MinChunkSize - 1, MaxChunkSize + 1} {
+		if _, err := DecodeMetadata(Metadata{ChunkSize: size}.Encode()); !status.Is(err, status.Corrupt) {
+			t.Errorf("chunk size %d: %v, want Corrupt", size, err)
+		}
 	}
 }
 
