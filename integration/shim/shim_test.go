@@ -78,6 +78,8 @@ func compile(t *testing.T, version string) string {
 func TestPluginClasses(t *testing.T) {
 	jar, other := buildJars(t)
 	t.Run("command line tool", func(t *testing.T) { runTool(t, jar) })
+	t.Run("nothing else is needed or hidden", func(t *testing.T) { alone(t, jar) })
+	t.Run("beside another SLF4J", func(t *testing.T) { beside(t, jar, other) })
 	t.Run("refusals", func(t *testing.T) { refusals(t, jar) })
 	for _, version := range []string{"4.0.2", "4.4.0"} {
 		classPath := compile(t, version)
