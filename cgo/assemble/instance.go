@@ -13,6 +13,7 @@ import (
 	"tidemark/catalog/builtin"
 	"tidemark/catalog/coordinator"
 	"tidemark/cgo/dispatch"
+	"tidemark/internal/budget"
 	"tidemark/internal/kafkaclient"
 	"tidemark/internal/listener"
 	"tidemark/internal/objectstore"
@@ -55,8 +56,12 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err != nil {
 		return nil, err
 	}
+	repeats := sharedRetry(set)
+	if s, ok := raw.(interface{ ShareRetries(budget.Retry) }); ok {
+		s.ShareRetries(repeats)
+	}
 	seen := watch(objectstore.Adaptive(objectstore.Instrument(raw, set), set), c.where(), log)
-	store := objectstore.Retrying(seen, sharedRetry(set))
+	store := objectstore.Retrying(seen, repeats)
 	cat, err := openCatalog(c, store, log)
 	if err != nil {
 		return nil, errors.Join(err, closeStore(raw))
@@ -145,9 +150,14 @@ func (i *Instance) Close(ctx context.Context) error {
 		ended = i.coordinator.Close(share()) && ended
 	}
 	ended = i.store.close(share()) && ended
-	rest, cancel := context.WithDeadline(ctx, time.Now().Add(max(time.Until(end), 0)+left*2/5))
+	rest, cancel := context.WithDeadline(ctx, time.Now().Add(max(time.Until(end), 0)+left*3/10))
 	defer cancel()
 	i.storage.Close(rest)
+	last, cancelLast := context.WithTimeout(ctx, max(time.Until(end), 0)+left/10)
+	defer cancelLast()
+	if s, ok := i.raw.(interface{ CloseWithin(context.Context) }); ok {
+		s.CloseWithin(last)
+	}
 	if !ended {
 		return status.Errorf(status.Transient, "some work of the plugin has not ended in time; it is found again at the next start")
 	}

@@ -178,15 +178,29 @@ func completions(w *world) {
 		w.proxy.Forget()
 		w.script(fault(f, 1, faultproxy.Complete))
 		w.intact(w.copy())
-		if n := w.proxy.Totals().Ops[faultproxy.UploadPart]; n != parts {
+		if n := w.sent(faultproxy.UploadPart); n != parts {
 			w.Errorf("completion with %s: %d parts sent for an object of %d", what, n, parts)
 		}
 		w.clean()
 	}
-	w.script(fault(faultproxy.Fault{Status: 500}, 0, faultproxy.Complete))
-	w.refusedCopy(status.Transient)
-	w.clean()
+	for what, f := range map[string]faultproxy.Fault{"500": {Status: 500}, "lost reply": {LostReply: true}, "black hole": {BlackHole: true}} {
+		w.proxy.Forget()
+		w.script(fault(f, 0, faultproxy.Complete))
+		if what == "lost reply" { // the first one made the object, which is found
+			w.intact(w.copy())
+		} else {
+			w.refusedCopy(status.Unknown)
+		}
+		if n := w.sent(faultproxy.UploadPart); n > 2*parts { // the second is the copy after the fault
+			w.Errorf("completions that always end with %s: %d parts sent for two objects of %d", what, n, parts)
+		}
+		w.script()
+		w.clean()
+	}
 }
+
+// sent is how many requests of an operation were made since Forget.
+func (w *world) sent(op faultproxy.Op) int64 { return w.proxy.Totals().Ops[op] }
 
 func credentials(w *world) {
 	w.script(faultproxy.Rule{Ops: []faultproxy.Op{faultproxy.UploadPart}, Skip: 1, Fault: faultproxy.Fault{Status: 403}})

@@ -117,10 +117,9 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestErrorAfterTheStatusLineOfACompletion(t *testing.T) {
-	f := newFake(t, multipart(t, nil, func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, "InternalError") }))
-	s := openAt(t, f.URL)
+	_, s := completing(t, func(_ int, w http.ResponseWriter) { reply(w, 200, "InternalError") }, func(_ int, w http.ResponseWriter) { w.WriteHeader(404) })
 	_, err := s.Put(t.Context(), "a", big(minPart+1), objectstore.Condition{})
-	want(t, "put", err, status.Transient)
+	want(t, "put", err, status.Unknown, "InternalError")
 	_, err = s.Put(t.Context(), "a", big(minPart+1), objectstore.Condition{Absent: true})
 	want(t, "create", err, status.Unknown)
 }

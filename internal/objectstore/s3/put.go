@@ -24,9 +24,6 @@ var partRetry = budget.Retry{Attempts: 4, Base: 200 * time.Millisecond, Max: 5 *
 // partPace is how slow one attempt of a part may be.
 var partPace = budget.Pace{Floor: 20 * time.Second, MinRate: 256 << 10}
 
-// abortWait bounds the clean-up after a failed upload, which runs although the put's context has ended.
-const abortWait = 30 * time.Second
-
 // Put writes an object, in parallel parts if it is large.
 func (s *Store) Put(ctx context.Context, key string, src objectstore.Source, cond objectstore.Condition) (objectstore.Info, error) {
 	if err := objectstore.CheckPut(key, src, cond); err != nil {
@@ -78,40 +75,22 @@ func (s *Store) putParts(ctx context.Context, key string, src objectstore.Source
 	if err != nil {
 		return info, s.failed(ctx, err, call{verb: "start upload of", key: key})
 	}
-	defer func() {
-		if err != nil {
-			s.abort(ctx, key, created.UploadId)
+	completed := false
+	defer func() { // after a panic too
+		if !completed {
+			s.aborts.add(abandoned{key: key, id: created.UploadId})
 		}
 	}()
 	u := &upload{store: s, key: key, id: created.UploadId, src: src, size: s.config.PartSize, mode: mode}
 	for (src.Size()+u.size-1)/u.size > maxParts {
 		u.size *= 2
 	}
-	parts, err := u.send(ctx)
-	if err != nil {
+	if err := u.send(ctx); err != nil {
 		return info, err
 	}
-	in := &s3.CompleteMultipartUploadInput{Bucket: s.bucket(), Key: s.name(key), UploadId: created.UploadId,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}}
-	in.IfNoneMatch, in.IfMatch = headers(cond)
-	out, err := s.client.CompleteMultipartUpload(ctx, in)
-	if err != nil {
-		return info, s.failed(ctx, err, call{verb: "complete upload of", key: key, cond: cond})
-	}
-	return objectstore.Info{Key: key, Size: src.Size(), ETag: bare(out.ETag), Modified: time.Now()}, nil
-}
-
-// abort removes the parts. After a completion whose reply was lost there is nothing to remove and the object stays.
-func (s *Store) abort(ctx context.Context, key string, id *string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWait)
-	defer cancel()
-	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: s.bucket(), Key: s.name(key), UploadId: id})
-	if err == nil {
-		return
-	}
-	if err := s.failed(ctx, err, call{verb: "abort upload of", key: key}); !gone(err) {
-		s.log.Warn("s3.abort.failed", "key", key, "upload", aws.ToString(id), "class", status.Of(err).String(), "error", err.Error())
-	}
+	info, err = u.complete(ctx, cond)
+	completed = err == nil
+	return info, err
 }
 
 // upload is one object on its way, in parts.
@@ -130,7 +109,7 @@ type upload struct {
 }
 
 // send uploads all parts with a bounded number of senders and returns when all of them have ended.
-func (u *upload) send(ctx context.Context) ([]types.CompletedPart, error) {
+func (u *upload) send(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	u.parts = make([]types.CompletedPart, (u.src.Size()+u.size-1)/u.size)
@@ -153,7 +132,7 @@ func (u *upload) send(ctx context.Context) ([]types.CompletedPart, error) {
 			u.err = status.Errorf(status.Internal, "put %s: part %d was not sent", u.key, i+1)
 		}
 	}
-	return u.parts, u.err
+	return u.err
 }
 
 func (u *upload) fail(err error, cancel func()) {
@@ -177,7 +156,7 @@ func (u *upload) work(ctx context.Context, cancel func()) {
 		}
 		offset := int64(i) * u.size
 		length := min(u.size, u.src.Size()-offset)
-		err := partRetry.Do(ctx, func(ctx context.Context, _ int) error {
+		err := u.store.repeats(partRetry).Do(ctx, func(ctx context.Context, _ int) error {
 			ctx, cancel := partPace.WithDeadline(ctx, length)
 			defer cancel()
 			part, err := u.part(ctx, i+1, offset, length)

@@ -30,6 +30,8 @@ type Store struct {
 	prefix      string // "" or ending in a slash
 	log         *slog.Logger
 	parts       *budget.Tasks
+	aborts      *aborts
+	shared      budget.Retry // whose budget repeats of requests draw from
 	sums        checksums
 	refusal     refusal
 }
@@ -61,6 +63,7 @@ func Open(ctx context.Context, c Config, log *slog.Logger) (*Store, error) {
 		return nil, status.Errorf(status.Invalid, "S3 store: store.s3.region is not set, and neither the environment nor the AWS files name a region")
 	}
 	s := &Store{config: c, transport: transport, credentials: aws.NewCredentialsCache(id.provider), log: log, parts: budget.NewTasks("s3", log)}
+	s.aborts = &aborts{send: s.sendAbort, retry: func() budget.Retry { return s.repeats(abortRetry) }, log: log, tasks: budget.NewTasks("s3.abort", log)}
 	s.sums.asking = make(chan struct{}, 1)
 	if c.Checksum != Auto {
 		s.sums.mode.Store(&c.Checksum)
@@ -89,6 +92,7 @@ const (
 	replyWait = 2 * time.Minute
 	idleWait  = 20 * time.Second // shorter than servers keep idle connections, or a put fails on one just closed
 	closeWait = 10 * time.Second
+	stopWait  = 2 * time.Second // of tasks whose context has ended
 )
 
 func newTransport(c Config) (*http.Transport, error) {
@@ -126,9 +130,28 @@ func newTransport(c Config) (*http.Transport, error) {
 	}, nil
 }
 
-// Close ends running uploads and idle connections. No call may follow.
+// ShareRetries makes repeats of single requests (parts, completions, aborts, rests of bodies) draw from the budget of r and count with
+// it: its Shared, Made and Refused. It comes before the first call.
+func (s *Store) ShareRetries(r budget.Retry) { s.shared = r }
+
+// repeats is r within the shared budget.
+func (s *Store) repeats(r budget.Retry) budget.Retry {
+	r.Shared, r.Made, r.Refused = s.shared.Shared, s.shared.Made, s.shared.Refused
+	return r
+}
+
+// Close is CloseWithin some seconds.
 func (s *Store) Close() {
-	s.parts.Stop(closeWait)
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	s.CloseWithin(ctx)
+}
+
+// CloseWithin ends running uploads, gives up those that failed, as far as that is possible until ctx ends, and closes idle connections.
+// No call may follow but Close, which then finds nothing to do.
+func (s *Store) CloseWithin(ctx context.Context) {
+	s.parts.Stop(stopWait)
+	s.aborts.drain(ctx)
 	s.transport.CloseIdleConnections()
 }
 
