@@ -112,9 +112,7 @@ func silence(w *world) {
 			w.class("index from a black hole", w.index(stored), status.Transient)
 		}
 		w.script()
-		if len(ops) == 0 {
-			w.clean()
-		}
+		w.clean()
 	}
 	w.script(faultproxy.Rule{Key: other, Fault: faultproxy.Fault{BlackHole: true}})
 	done := make(chan error, 1)
