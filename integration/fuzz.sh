@@ -14,6 +14,7 @@ internal/kafkalog FuzzRecords
 internal/kafkalog FuzzIndexes
 remotestorage/stored FuzzManifest
 remotestorage/stored FuzzSidecar
+remotestorage/stored FuzzSidecarOpen
 remotestorage/stored FuzzCustomMetadata
 remotestorage/keyring FuzzParse
 cgo/dispatch FuzzMessages

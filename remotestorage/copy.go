@@ -50,15 +50,21 @@ func (m *Manager) copy(ctx context.Context, seg Segment, paths Paths) ([]byte, e
 		return nil, err
 	}
 	defer release()
-	ctx, cancel := m.cfg.copyPace().WithDeadline(ctx, seg.Size)
-	defer cancel()
-	sidecar, meta, err := m.describe(ctx, seg, files)
+	form, err := m.forms.begin(ctx, seg, files.log, int32(m.cfg.ChunkBytes))
 	if err != nil {
 		return nil, err
 	}
-	if err := m.upload(ctx, seg, files, sidecar); err != nil {
+	defer form.close()
+	ctx, cancel := m.cfg.copyPace().WithDeadline(ctx, seg.Size)
+	defer cancel()
+	sidecar, meta, err := m.describe(ctx, seg, files, form)
+	if err != nil {
 		return nil, err
 	}
+	if err := m.upload(ctx, seg, files, form.object(), sidecar); err != nil {
+		return nil, err
+	}
+	m.metrics.stored.Add(meta.Size)
 	custom := meta.Encode()
 	seg.Custom = custom
 	m.handOver(seg, paths.Log, files)
@@ -66,27 +72,29 @@ func (m *Manager) copy(ctx context.Context, seg Segment, paths Paths) ([]byte, e
 }
 
 // describe checks the files and makes the sidecar.
-func (m *Manager) describe(ctx context.Context, seg Segment, files *files) ([]byte, stored.Metadata, error) {
+func (m *Manager) describe(ctx context.Context, seg Segment, files *files, form *shaping) ([]byte, stored.Metadata, error) {
 	w := walkers.Get().(*kafkalog.Walker)
 	defer walkers.Put(w)
-	chunks, crc, err := files.check(ctx, seg, int32(m.cfg.ChunkBytes), w)
+	chunks, crc, err := files.check(ctx, seg, form, w)
 	if err != nil {
 		return nil, stored.Metadata{}, err
 	}
 	sidecar, err := stored.EncodeSidecar(stored.Manifest{
 		Identity: seg.identity(), Topic: seg.Topic, EndOffset: seg.EndOffset, MaxTimestamp: seg.MaxTimestamp,
 		Map: chunks, Writer: m.deps.Version, BrokerID: seg.BrokerID,
-	}, files.indexes)
+		KeyID: form.keyID, WrappedKey: form.wrapped,
+	}, files.indexes, form.sealer)
 	if err != nil {
 		return nil, stored.Metadata{}, err
 	}
 	return sidecar, stored.Metadata{
-		Size: chunks.StoredSize, CRC: crc, SidecarSize: int32(len(sidecar)), SidecarCRC: stored.CRC(sidecar), ChunkSize: chunks.ChunkSize,
+		Size: chunks.StoredSize, CRC: crc, SidecarSize: int32(len(sidecar)), SidecarCRC: stored.CRC(sidecar),
+		Transformed: chunks.Transformed(), ChunkSize: chunks.Uniform(),
 	}, nil
 }
 
 // upload writes both objects, the sidecar last. Unless both are there at the end, a panic included, it removes them.
-func (m *Manager) upload(ctx context.Context, seg Segment, files *files, sidecar []byte) error {
+func (m *Manager) upload(ctx context.Context, seg Segment, files *files, object objectstore.Source, sidecar []byte) error {
 	logKey, sidecarKey := seg.identity().Keys()
 	complete := false
 	defer func() {
@@ -94,7 +102,7 @@ func (m *Manager) upload(ctx context.Context, seg Segment, files *files, sidecar
 			m.cleanUp(ctx, seg)
 		}
 	}()
-	if err := m.put(ctx, logKey, objectstore.FileSource(files.log, seg.Size)); err != nil {
+	if err := m.put(ctx, logKey, object); err != nil {
 		return err
 	}
 	if fi, err := files.log.Stat(); err != nil || fi.Size() != files.size {

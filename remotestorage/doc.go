@@ -4,7 +4,7 @@
 //
 // Copy stores a closed segment byte for byte. All files are opened first, because a topic delete renames the directory
 // before it cancels the copy; then the batches are walked: sizes, offsets and every CRC must agree with what Kafka says.
-// The log object is written, then the sidecar; the sidecar's presence means that the segment is complete. After any error
+// Where compression or encryption is set, the log object is made in a scratch file without a name on the way. The log object is written, then the sidecar; the sidecar's presence means that the segment is complete. After any error
 // the objects of the attempt are deleted, at once if the store can be reached, else in the background; they were never
 // readable. After the sidecar a segment of a topic with a table gets a hold file and is handed to the [Sink]; neither can
 // fail the copy or delay it beyond a bound.

@@ -115,10 +115,9 @@ func fileError(err error, what string) error {
 	return status.Errorf(status.Transient, "%s: %w", what, err)
 }
 
-// check walks the batches of the segment and returns its chunk map and the CRC32C of the whole. Batches may start above
+// check walks the batches of the segment into its stored form and returns the chunk map and the CRC32C of the log object. Batches may start above
 // the segment's base offset and end below its end offset: compaction, before the topic was tiered, removes batches.
-func (f *files) check(ctx context.Context, seg Segment, chunkBytes int32, w *kafkalog.Walker) (stored.Map, uint32, error) {
-	chunker := stored.NewChunker(chunkBytes)
+func (f *files) check(ctx context.Context, seg Segment, form *shaping, w *kafkalog.Walker) (stored.Map, uint32, error) {
 	span := kafkalog.Span{Base: seg.BaseOffset, End: seg.EndOffset}
 	err := w.Walk(f.log, 0, seg.Size, func(b kafkalog.Batch) error {
 		if err := ctx.Err(); err != nil {
@@ -127,8 +126,7 @@ func (f *files) check(ctx context.Context, seg Segment, chunkBytes int32, w *kaf
 		if err := span.Check(b); err != nil {
 			return err
 		}
-		_, err := chunker.Write(b.Bytes())
-		return err
+		return form.batch(b)
 	})
 	if err != nil {
 		return stored.Map{}, 0, status.Wrapf(err, "log file %s", f.log.Name())
@@ -144,9 +142,21 @@ func (f *files) check(ctx context.Context, seg Segment, chunkBytes int32, w *kaf
 			return stored.Map{}, 0, status.Wrapf(err, "segment of log file %s", f.log.Name())
 		}
 	}
-	m, crc := chunker.Finish()
+	m, crc, err := form.finish()
+	if err != nil {
+		return stored.Map{}, 0, err
+	}
 	if m.Size != seg.Size {
 		return stored.Map{}, 0, status.Errorf(status.Internal, "log file %s: %d bytes walked of %d", f.log.Name(), m.Size, seg.Size)
 	}
 	return m, crc, nil
+}
+
+// copyRange writes the first n bytes of src to dst at its position.
+func copyRange(dst, src *os.File, n int64) error {
+	copied, err := io.Copy(dst, io.NewSectionReader(src, 0, n))
+	if err == nil && copied != n {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
 }

@@ -93,6 +93,7 @@ type Manager struct {
 	log     *slog.Logger
 	tasks   *budget.Tasks
 	slots   *budget.Bytes // copies
+	forms   *transforms
 	passing *budget.Bytes // hand-overs under way
 	fetch   *fetch.Fetcher
 	disk    *diskcache.Cache // nil: none
@@ -120,7 +121,12 @@ func New(cfg Config, store objectstore.Store, deps Deps) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	reading := fetch.Deps{Log: deps.Log, Metrics: deps.Metrics}
+	forms, err := newTransforms(cfg, deps.Log) // after local.dir was locked: it clears scratch files
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	reading := fetch.Deps{Log: deps.Log, Metrics: deps.Metrics, Keys: forms.keys()}
 	var disk *diskcache.Cache
 	if cfg.DiskCache.Dir != "" {
 		if disk, err = diskcache.Open(cfg.DiskCache, diskcache.Deps{Log: deps.Log, Metrics: deps.Metrics}); err != nil {
@@ -131,7 +137,7 @@ func New(cfg Config, store objectstore.Store, deps Deps) (*Manager, error) {
 	}
 	m := &Manager{
 		cfg: cfg, store: store, deps: deps, log: deps.Log,
-		tasks: budget.NewTasks("remotestorage", deps.Log),
+		tasks: budget.NewTasks("remotestorage", deps.Log), forms: forms,
 		slots: budget.NewSlots("copy.parallel", cfg.CopyParallel), passing: budget.NewSlots("hand-overs", maxHandOvers),
 		fetch: fetch.New(cfg.Fetch, store, reading), disk: disk, reclaim: c,
 		metrics: newMetrics(deps.Metrics), lateWrite: lateWrite,

@@ -10,9 +10,9 @@ import (
 
 // metrics are the series of copies.
 type metrics struct {
-	copies, bytes, cleanups, slow telemetry.Counter
-	seconds                       telemetry.Histogram
-	errors                        map[string]telemetry.Counter
+	copies, bytes, stored, cleanups, slow telemetry.Counter
+	seconds                               telemetry.Histogram
+	errors                                map[string]telemetry.Counter
 
 	mu      sync.Mutex
 	running map[*flight]struct{}
@@ -33,6 +33,7 @@ func newMetrics(set *telemetry.Set) *metrics {
 	m := &metrics{
 		copies:   set.Counter("copy_segments_total", "Segments copied."),
 		bytes:    set.Counter("copy_bytes_total", "Bytes of the log files of segments copied."),
+		stored:   set.Counter("copy_stored_bytes_total", "Bytes of the log objects of segments copied: less than copy_bytes_total where segments are compressed."),
 		cleanups: set.Counter("copy_cleanups_deferred_total", "Failed copies whose objects could not be removed at once."),
 		slow:     set.Counter("handover_slow_total", "Segments whose hand-over to the table side was skipped or took longer than handover.timeout.ms."),
 		seconds:  set.Histogram("copy_seconds", "Duration of copies that succeeded.", telemetry.Seconds),

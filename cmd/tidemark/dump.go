@@ -132,12 +132,19 @@ func dumpSidecar(ctx context.Context, e *env, args []string) error {
 		fmt.Fprintf(w, "topic          %s (id %s)\npartition      %d\nsegment        %s\noffsets        %d to %d\n", v.Topic, v.TopicID, v.Partition,
 			v.SegmentID, v.BaseOffset, v.EndOffset)
 		fmt.Fprintf(w, "bytes          %d original, %d stored, chunks of %d\n", v.Bytes, v.StoredBytes, v.ChunkBytes)
+		if v.KeyID != "" {
+			fmt.Fprintf(w, "encrypted      AES-256-GCM, data key wrapped with key %s; sizes and checksums below are of what is stored\n", v.KeyID)
+		}
 		fmt.Fprintf(w, "max timestamp  %s\nwritten by     Tidemark %s, broker %d\n\n", instant(v.MaxTimestamp), v.Writer, v.BrokerID)
 		for _, i := range v.Indexes {
 			fmt.Fprintf(w, "index %-18s %9d bytes  CRC32C %s\n", i.Kind, i.Bytes, i.CRC)
 		}
 		for i, c := range v.Chunks {
-			fmt.Fprintf(w, "chunk %-6d original %10d  stored %10d + %9d  CRC32C %s\n", i, c.Original, c.Stored, c.Bytes, c.CRC)
+			form := ""
+			if c.Form != "" {
+				form = "  " + c.Form
+			}
+			fmt.Fprintf(w, "chunk %-6d original %10d  stored %10d + %9d  CRC32C %s%s\n", i, c.Original, c.Stored, c.Bytes, c.CRC, form)
 		}
 	})
 }

@@ -54,6 +54,7 @@ type (
 		Bytes        int64       `json:"bytes"`
 		StoredBytes  int64       `json:"storedBytes"`
 		ChunkBytes   int32       `json:"chunkBytes"`
+		KeyID        string      `json:"keyId,omitempty"` // of an encrypted segment
 		Writer       string      `json:"writer"`
 		BrokerID     int32       `json:"brokerId"`
 		Indexes      []indexView `json:"indexes"`
@@ -70,6 +71,7 @@ type (
 		Stored   int64  `json:"stored"`
 		Bytes    int32  `json:"storedBytes"`
 		CRC      string `json:"crc"`
+		Form     string `json:"form,omitempty"` // "" is plain
 	}
 )
 
@@ -88,12 +90,16 @@ func viewLedger(r catalog.Reading, snapshot int64) ledgerView {
 func viewManifest(m stored.Manifest) manifestView {
 	v := manifestView{Topic: m.Topic, TopicID: key.UUID(m.TopicID), Partition: m.Partition, SegmentID: key.UUID(m.SegmentID), BaseOffset: m.BaseOffset,
 		EndOffset: m.EndOffset, MaxTimestamp: m.MaxTimestamp, Bytes: m.Map.Size, StoredBytes: m.Map.StoredSize, ChunkBytes: m.Map.ChunkSize,
-		Writer: m.Writer, BrokerID: m.BrokerID, Indexes: []indexView{}, Chunks: []chunkView{}}
+		KeyID: m.KeyID, Writer: m.Writer, BrokerID: m.BrokerID, Indexes: []indexView{}, Chunks: []chunkView{}}
 	for _, i := range m.Indexes {
 		v.Indexes = append(v.Indexes, indexView{Kind: i.Kind.String(), Offset: i.Offset, Bytes: i.Size, CRC: crc(i.CRC)})
 	}
 	for _, c := range m.Map.Chunks {
-		v.Chunks = append(v.Chunks, chunkView{Original: c.Original, Stored: c.Stored, Bytes: c.StoredSize, CRC: crc(c.CRC)})
+		view := chunkView{Original: c.Original, Stored: c.Stored, Bytes: c.StoredSize, CRC: crc(c.CRC)}
+		if c.Form != 0 {
+			view.Form = c.Form.String()
+		}
+		v.Chunks = append(v.Chunks, view)
 	}
 	return v
 }

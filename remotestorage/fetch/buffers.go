@@ -127,3 +127,23 @@ func (b *buffers) close() {
 
 // used is what is lent in bytes.
 func (b *buffers) used() int64 { return b.mem.Used() }
+
+// scratch lends memory for decoding. The slots of decoding bound how much.
+type scratch struct{ pool sync.Pool }
+
+// get lends memory of at least n bytes of capacity, nil for none.
+func (s *scratch) get(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	if p, ok := s.pool.Get().(*[]byte); ok && cap(*p) >= n {
+		return (*p)[:0]
+	}
+	return make([]byte, 0, sizeOf(n))
+}
+
+func (s *scratch) put(p []byte) {
+	if p != nil {
+		s.pool.Put(&p)
+	}
+}

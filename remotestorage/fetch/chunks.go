@@ -37,7 +37,7 @@ type chunks struct {
 
 type chunk struct {
 	key   chunkKey
-	size  int // stored bytes
+	size  int // bytes of memory it needs: for what is stored, and for what that decodes to
 	refs  int // of those who wait for it or read it
 	buf   *buffer
 	done  chan struct{} // closed when it has landed or failed
@@ -49,7 +49,7 @@ type chunk struct {
 	again rival // the second request for it
 }
 
-// data is the stored bytes, for who holds a reference of a landed chunk.
+// data is the original bytes, for who holds a reference of a landed chunk.
 func (e *chunk) data() []byte { return e.buf.data }
 
 func (e *chunk) over() bool {
@@ -81,7 +81,7 @@ func (c *chunks) get(ctx context.Context, s *Segment, i int) (*chunk, error) {
 // want notes a use of chunk i and starts the runs that are due.
 func (c *chunks) want(s *Segment, i int) (*chunk, error) {
 	key := chunkKey{s.log, i}
-	size := int64(s.m.Chunks[i].StoredSize)
+	size := int64(s.m.Room(i))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -124,7 +124,7 @@ func (c *chunks) start(s *Segment, r run, demanded bool) bool {
 		return false
 	}
 	for i := r.from; i < r.to; i++ {
-		size := int(s.m.Chunks[i].StoredSize)
+		size := s.m.Room(i)
 		buf, ok := c.tryBuffer(size, demanded && i == r.from)
 		if !ok && !(demanded && i == r.from) {
 			break
@@ -260,7 +260,7 @@ func (c *chunks) readAhead(s *Segment, bytes int64) {
 			}
 			r.from = r.to + 1
 		}
-		size += int64(s.m.Chunks[r.to].StoredSize)
+		size += int64(s.m.Room(r.to))
 	}
 	if r.len() > 0 {
 		c.start(s, r, false)

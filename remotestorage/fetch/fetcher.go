@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"tidemark/internal/budget"
@@ -28,7 +29,8 @@ type Disk interface {
 type Deps struct {
 	Log     *slog.Logger
 	Metrics *telemetry.Set
-	Disk    Disk // nil: chunks are kept in memory only. It must stay usable until Close has returned.
+	Disk    Disk        // nil: chunks are kept in memory only. It must stay usable until Close has returned.
+	Keys    stored.Keys // nil: encrypted segments cannot be read
 }
 
 // Ref is a stored segment as a caller knows it.
@@ -43,6 +45,10 @@ type Ref struct {
 type Fetcher struct {
 	store    objectstore.Reader
 	disk     Disk
+	keys     stored.Keys
+	frames   *stored.Decompressor
+	decoding *budget.Bytes // slots: each decodes a chunk
+	scratch  scratch
 	pace     budget.Pace
 	tasks    *budget.Tasks
 	sidecars *cache[string, sidecar]
@@ -84,8 +90,13 @@ func New(cfg Config, store objectstore.Reader, deps Deps) *Fetcher {
 			"result", "hit", "join", "miss")
 		return counters{hits: m["hit"], joins: m["join"], misses: m["miss"]}
 	}
+	frames, err := stored.NewDecompressor(runtime.NumCPU())
+	if err != nil {
+		panic(err) // the options are constant
+	}
 	f := &Fetcher{
-		store: store, disk: deps.Disk, pace: cfg.pace(), tasks: tasks, log: deps.Log, hedging: cfg.Hedge, count: count("chunk"),
+		store: store, disk: deps.Disk, keys: deps.Keys, frames: frames, decoding: budget.NewSlots("decoding", runtime.NumCPU()),
+		pace: cfg.pace(), tasks: tasks, log: deps.Log, hedging: cfg.Hedge, count: count("chunk"),
 		sidecars: newCache[string, sidecar]("fetch.sidecar.cache.bytes", cfg.SidecarBytes, cfg.pace(), tasks, count("sidecar")),
 		served:   deps.Metrics.Counter("fetch_served_bytes_total", "Segment bytes handed out."),
 		seconds:  deps.Metrics.Histogram("fetch_load_seconds", "Time to read one chunk or sidecar from the store.", telemetry.Seconds),
@@ -181,6 +192,9 @@ func (f *Fetcher) loadSidecar(ctx context.Context, key string, size int64) (side
 	}
 	if err != nil {
 		return sidecar{}, f.noted(status.Wrapf(err, "sidecar %s, first %d bytes", key, size))
+	}
+	if s, err = s.Open(f.keys); err != nil {
+		return sidecar{}, f.noted(status.Wrapf(err, "sidecar %s", key))
 	}
 	return sidecar{s, s.CRC()}, nil
 }

@@ -113,7 +113,7 @@ func (m *memory) segment(t testing.TB, segment byte, chunks stored.Map) (Ref, []
 	side, err := stored.EncodeSidecar(stored.Manifest{Identity: id, Topic: "t", EndOffset: base + 99, Map: chunks}, []stored.Content{
 		{Kind: stored.OffsetIndex, Bytes: []byte("offsets")}, {Kind: stored.TimeIndex},
 		{Kind: stored.ProducerSnapshot}, {Kind: stored.LeaderEpochs, Bytes: []byte("epochs")},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,14 +139,10 @@ func (c *chunks) second(ctx context.Context, s *Segment, e *chunk, buf *buffer) 
 		ctx, cancel := c.pace.WithDeadline(ctx, int64(e.size))
 		defer cancel()
 		c.f.gets.Inc()
-		if err := c.f.store.ReadRange(ctx, s.log, buf.data, s.m.Chunks[e.key.chunk].Stored); err != nil {
+		if err := c.f.store.ReadRange(ctx, s.log, l.stored(0, buf), s.m.Chunks[e.key.chunk].Stored); err != nil {
 			return err
 		}
-		if err := l.check(0, buf.data); err != nil {
-			return err
-		}
-		l.keep(0, buf.data)
-		return nil
+		return l.arrived(ctx, 0, buf)
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()

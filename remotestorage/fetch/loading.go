@@ -136,10 +136,10 @@ func (l *loading) read(ctx context.Context) (bad []int, err error) {
 	l.progress.Store(time.Now().UnixNano())
 	from, to := 0, len(l.chunks)
 	if l.c.f.disk != nil {
-		for from < to && l.kept(from) {
+		for from < to && l.kept(ctx, from) {
 			from++
 		}
-		for to > from && l.c.f.disk.Has(l.s.log, l.chunks[to-1].key.chunk, l.chunks[to-1].size) {
+		for to > from && l.c.f.disk.Has(l.s.log, l.chunks[to-1].key.chunk, len(l.dst(to-1))) {
 			to--
 		}
 	}
@@ -147,7 +147,7 @@ func (l *loading) read(ctx context.Context) (bad []int, err error) {
 		bad, err = l.ask(ctx, from, to)
 	}
 	for k := to; k < len(l.chunks); k++ {
-		if !l.kept(k) {
+		if !l.kept(ctx, k) {
 			bad = append(bad, k)
 		}
 	}
@@ -155,9 +155,9 @@ func (l *loading) read(ctx context.Context) (bad []int, err error) {
 }
 
 // kept lands chunk k of the run from the disk, if it is there.
-func (l *loading) kept(k int) bool {
-	e := l.chunks[k]
-	if !l.c.f.disk.Get(l.s.log, e.key.chunk, l.bufs[k].data) || l.check(k, l.bufs[k].data) != nil {
+func (l *loading) kept(ctx context.Context, k int) bool {
+	dst := l.dst(k)
+	if !l.c.f.disk.Get(l.s.log, l.chunks[k].key.chunk, dst) || l.check(k, dst) != nil || l.decode(ctx, k, l.bufs[k]) != nil {
 		return false
 	}
 	l.progress.Store(time.Now().UnixNano())
@@ -170,9 +170,9 @@ func (l *loading) ask(ctx context.Context, from, to int) (bad []int, err error) 
 	c := l.c
 	dsts := make([][]byte, to-from)
 	bytes := int64(0)
-	for k, b := range l.bufs[from:to] {
-		dsts[k] = b.data
-		bytes += int64(len(b.data))
+	for k := range dsts {
+		dsts[k] = l.dst(from + k)
+		bytes += int64(len(dsts[k]))
 	}
 	ctx, cancel := c.pace.WithDeadline(ctx, bytes)
 	defer cancel()
@@ -187,21 +187,56 @@ func (l *loading) ask(ctx context.Context, from, to int) (bad []int, err error) 
 			c.latency.note(now.Sub(began))
 		}
 		l.progress.Store(now.UnixNano())
-		if l.check(from+k, dsts[k]) != nil {
+		if l.arrived(ctx, from+k, l.bufs[from+k]) != nil {
 			bad = append(bad, from+k)
 			return
 		}
-		l.keep(from+k, dsts[k])
 		l.came(from + k)
 	})
 	return bad, err
 }
 
-// keep offers chunk k of the run to the disk. It comes before the chunk lands: afterwards the memory may be somebody else's.
-func (l *loading) keep(k int, data []byte) {
+// stored is where the stored bytes of chunk k of the run go: the start of its memory.
+func (l *loading) stored(k int, buf *buffer) []byte {
+	return buf.data[:l.s.m.Chunks[l.chunks[k].key.chunk].StoredSize]
+}
+
+func (l *loading) dst(k int) []byte { return l.stored(k, l.bufs[k]) }
+
+// arrived takes the stored bytes of chunk k of the run, which came from the store: they are checked, offered to the disk, and decoded. All of it
+// comes before the chunk lands: afterwards the memory may be somebody else's.
+func (l *loading) arrived(ctx context.Context, k int, buf *buffer) error {
+	data := l.stored(k, buf)
+	if err := l.check(k, data); err != nil {
+		return err
+	}
 	if l.c.f.disk != nil {
 		l.c.f.disk.Put(l.s.log, l.chunks[k].key.chunk, data)
 	}
+	return l.decode(ctx, k, buf)
+}
+
+// decode makes the original bytes of chunk k of the run, in the memory that has the stored ones.
+func (l *loading) decode(ctx context.Context, k int, buf *buffer) error {
+	i := l.chunks[k].key.chunk
+	data := l.stored(k, buf)
+	if l.s.m.Chunks[i].Form == 0 {
+		buf.data = data
+		return nil
+	}
+	release, err := l.c.f.decoding.Acquire(ctx, 1)
+	if err != nil {
+		return err
+	}
+	defer release()
+	scratch := l.c.f.scratch.get(l.s.dec.Scratch(i))
+	defer l.c.f.scratch.put(scratch)
+	original, err := l.s.dec.Decode(i, data, scratch)
+	if err != nil {
+		return status.Wrapf(err, "log object %s", l.s.log)
+	}
+	buf.data = original
+	return nil
 }
 
 // check compares the bytes of chunk k of the run with the manifest.
@@ -246,13 +281,12 @@ func (l *loading) reread(ctx context.Context, k int) error {
 		ctx, cancel := c.pace.WithDeadline(ctx, int64(e.size))
 		defer cancel()
 		c.f.gets.Inc()
-		if err := c.f.store.ReadRange(ctx, l.s.log, l.bufs[k].data, l.s.m.Chunks[e.key.chunk].Stored); err != nil {
+		if err := c.f.store.ReadRange(ctx, l.s.log, l.dst(k), l.s.m.Chunks[e.key.chunk].Stored); err != nil {
 			return err
 		}
-		if err := l.check(k, l.bufs[k].data); err != nil {
+		if err := l.arrived(ctx, k, l.bufs[k]); err != nil {
 			return err
 		}
-		l.keep(k, l.bufs[k].data)
 		l.came(k)
 		return nil
 	})

@@ -6,7 +6,7 @@ import (
 	"tidemark/remotestorage/stored"
 )
 
-// The plan of reading is pure: which chunks one GET fetches, and how far ahead of a reader. Sizes are stored bytes.
+// The plan of reading is pure: which chunks one GET fetches, and how far ahead of a reader. Sizes are bytes of memory: of a compressed chunk that is more than the GET brings.
 
 // run is the chunks [from, to) that one GET fetches.
 type run struct{ from, to int }
@@ -17,9 +17,9 @@ func (r run) len() int { return r.to - r.from }
 // GET, chunk i whatever its size.
 func demand(m stored.Map, i int, window, most int64, missing func(i int) bool) run {
 	r := run{i, i + 1}
-	bytes := int64(m.Chunks[i].StoredSize)
+	bytes := int64(m.Room(i))
 	for r.to < len(m.Chunks) && missing(r.to) {
-		bytes += int64(m.Chunks[r.to].StoredSize)
+		bytes += int64(m.Room(r.to))
 		if bytes > min(window, most) {
 			break
 		}
@@ -32,15 +32,15 @@ func demand(m stored.Map, i int, window, most int64, missing func(i int) bool) r
 // the segment. So that GETs are large, it is not started before half of the window is missing, or all that is left of
 // the segment.
 func ahead(m stored.Map, i int, window, most int64, missing func(i int) bool) (r run, beyond int64) {
-	left := window - int64(m.Chunks[i].StoredSize)
+	left := window - int64(m.Room(i))
 	j := i + 1
 	for ; j < len(m.Chunks) && !missing(j); j++ {
-		left -= int64(m.Chunks[j].StoredSize)
+		left -= int64(m.Room(j))
 	}
 	r = run{j, j}
 	var bytes int64
 	for r.to < len(m.Chunks) && missing(r.to) {
-		n := int64(m.Chunks[r.to].StoredSize)
+		n := int64(m.Room(r.to))
 		if n > left || bytes+n > most {
 			break
 		}

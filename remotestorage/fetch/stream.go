@@ -15,6 +15,7 @@ type Segment struct {
 	id   stored.Identity
 	log  string
 	m    stored.Map
+	dec  stored.Decoder
 	end  int64 // last offset
 	next *Ref
 }
@@ -28,7 +29,7 @@ func (f *Fetcher) Segment(ctx context.Context, ref Ref) (*Segment, error) {
 		return nil, err
 	}
 	log, _ := ref.Keys()
-	return &Segment{f: f, id: ref.Identity, log: log, m: s.Manifest.Map, end: s.Manifest.EndOffset, next: ref.Next}, nil
+	return &Segment{f: f, id: ref.Identity, log: log, m: s.Manifest.Map, dec: s.Decoder(f.frames), end: s.Manifest.EndOffset, next: ref.Next}, nil
 }
 
 // Size is the size of the original log file in bytes.

@@ -2,6 +2,7 @@ package stored
 
 import (
 	"hash/crc32"
+	"sort"
 
 	"tidemark/internal/status"
 )
@@ -19,13 +20,15 @@ type Chunk struct {
 	Stored     int64  // position of its first byte in the log object
 	StoredSize int32  // bytes in the log object
 	CRC        uint32 // CRC32C of the stored bytes
+	Form       Form
 }
 
-// Map says which chunks hold which original bytes. Every chunk but the last has ChunkSize original bytes.
+// Map says which chunks hold which original bytes. No chunk has more than ChunkSize original bytes, and none but the last less than a quarter
+// of it. In format 1 each but the last has all of it.
 type Map struct {
 	Size       int64 // original bytes
 	StoredSize int64 // bytes of the log object
-	ChunkSize  int32 // original bytes per chunk
+	ChunkSize  int32 // most original bytes of a chunk
 	Chunks     []Chunk
 }
 
@@ -37,11 +40,51 @@ type Span struct {
 
 // OriginalSize is how many original bytes chunk i holds.
 func (m Map) OriginalSize(i int) int64 {
-	return min(int64(m.ChunkSize), m.Size-int64(i)*int64(m.ChunkSize))
+	if i+1 < len(m.Chunks) {
+		return m.Chunks[i+1].Original - m.Chunks[i].Original
+	}
+	return m.Size - m.Chunks[i].Original
 }
 
+// Room is the memory in bytes that chunk i needs while it is read: for its stored bytes and for its original bytes.
+func (m Map) Room(i int) int { return int(max(m.OriginalSize(i), int64(m.Chunks[i].StoredSize))) }
+
 // Index is the chunk that holds the original byte at pos, which must be in [0, Size).
-func (m Map) Index(pos int64) int { return int(pos / int64(m.ChunkSize)) }
+func (m Map) Index(pos int64) int {
+	i := int(pos / int64(m.ChunkSize)) // a lower bound, and exact for chunks of one size
+	if i+1 >= len(m.Chunks) || pos < m.Chunks[i+1].Original {
+		return i
+	}
+	return i + sort.Search(len(m.Chunks)-i-1, func(k int) bool { return m.Chunks[i+k+1].Original > pos })
+}
+
+// Transformed tells whether the log object differs from the log file.
+func (m Map) Transformed() bool {
+	for _, c := range m.Chunks {
+		if c.Form != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Uniform is ChunkSize if every chunk is plain and all but the last have it, else 0.
+func (m Map) Uniform() int32 {
+	if !m.uniform() {
+		return 0
+	}
+	return m.ChunkSize
+}
+
+// uniform tells whether format 1 can say what the map says: plain chunks, each but the last of ChunkSize.
+func (m Map) uniform() bool {
+	for i, c := range m.Chunks {
+		if c.Form != 0 || c.Original != int64(i)*int64(m.ChunkSize) {
+			return false
+		}
+	}
+	return true
+}
 
 // Spans are the parts of chunks that hold the original bytes [start, end), in order. A range outside the segment is Invalid.
 func (m Map) Spans(start, end int64) ([]Span, error) {
@@ -54,7 +97,7 @@ func (m Map) Spans(start, end int64) ([]Span, error) {
 	first, last := m.Index(start), m.Index(end-1)
 	spans := make([]Span, 0, last-first+1)
 	for i := first; i <= last; i++ {
-		at := int64(i) * int64(m.ChunkSize)
+		at := m.Chunks[i].Original
 		spans = append(spans, Span{
 			Chunk: i,
 			From:  max(start-at, 0),
@@ -64,7 +107,7 @@ func (m Map) Spans(start, end int64) ([]Span, error) {
 	return spans, nil
 }
 
-// check reports a map that is not consistent as Corrupt. Chunks of format 1 are untransformed.
+// check reports a map that is not consistent as Corrupt, and one with forms that are not known as Unsupported.
 func (m Map) check() error {
 	bad := func(format string, args ...any) error {
 		return status.Errorf(status.Corrupt, "chunk map: "+format, args...)
@@ -72,26 +115,48 @@ func (m Map) check() error {
 	if m.Size < 0 || m.Size > maxSegment {
 		return bad("segment size %d", m.Size)
 	}
-	if m.StoredSize != m.Size {
-		return bad("%d bytes are stored as %d, but chunks of format 1 are untransformed", m.Size, m.StoredSize)
-	}
 	if m.ChunkSize < MinChunkSize || m.ChunkSize > MaxChunkSize {
 		return bad("chunk size %d is not in [%d, %d]", m.ChunkSize, MinChunkSize, MaxChunkSize)
 	}
-	if want := (m.Size + int64(m.ChunkSize) - 1) / int64(m.ChunkSize); int64(len(m.Chunks)) != want {
-		return bad("%d chunks of %d bytes for a segment of %d, want %d", len(m.Chunks), m.ChunkSize, m.Size, want)
+	if m.Size > 0 && len(m.Chunks) == 0 {
+		return bad("no chunk for a segment of %d bytes", m.Size)
 	}
+	var at, stored int64
 	for i, c := range m.Chunks {
-		at := int64(i) * int64(m.ChunkSize)
-		if c.Original != at || c.Stored != at || int64(c.StoredSize) != m.OriginalSize(i) {
-			return bad("chunk %d: original %d, stored %d, size %d; want %d, %d, %d",
-				i, c.Original, c.Stored, c.StoredSize, at, at, m.OriginalSize(i))
+		if c.Original != at || c.Stored != stored {
+			return bad("chunk %d: original %d, stored %d; want %d, %d", i, c.Original, c.Stored, at, stored)
 		}
+		n := m.OriginalSize(i)
+		if n < 1 || n > int64(m.ChunkSize) || i+1 < len(m.Chunks) && n < int64(m.ChunkSize/4) {
+			return bad("chunk %d has %d of at most %d original bytes", i, n, m.ChunkSize)
+		}
+		if err := c.checkForm(i, n); err != nil {
+			return err
+		}
+		at, stored = at+n, stored+int64(c.StoredSize)
+	}
+	if at != m.Size || stored != m.StoredSize {
+		return bad("chunks of %d bytes stored as %d, want %d as %d", at, stored, m.Size, m.StoredSize)
 	}
 	return nil
 }
 
-// Chunker computes the chunk map and the checksum of the whole object from the bytes of a log file, given in order.
+// checkForm checks the stored size of chunk i with n original bytes.
+func (c Chunk) checkForm(i int, n int64) error {
+	if c.Form&^knownForms != 0 {
+		return status.Errorf(status.Unsupported, "chunk map: chunk %d has form %d, which this release does not know: upgrade Tidemark on this broker", i, c.Form)
+	}
+	size := int64(c.StoredSize)
+	if c.Form&Sealed != 0 {
+		size -= tagSize
+	}
+	if size < 1 || c.Form&Compressed == 0 && size != n || c.Form&Compressed != 0 && size >= n {
+		return status.Errorf(status.Corrupt, "chunk map: chunk %d (%s): %d bytes are stored as %d", i, c.Form, n, c.StoredSize)
+	}
+	return nil
+}
+
+// Chunker computes the chunk map of format 1 and the checksum of the whole object from the bytes of a log file, given in order.
 type Chunker struct {
 	m     Map
 	whole uint32

@@ -7,8 +7,13 @@ import (
 	"tidemark/internal/status"
 )
 
-// Format is the version of the stored form that this release writes. It reads all versions from 1 to this one.
-const Format = 1
+// Format is the newest version of the stored form: this release reads all from 1 to it, and writes for each segment the oldest that can say what
+// it is. Segments that are stored as they are have format 1, so that a release that knows only this one reads them.
+const (
+	Format       = sealedFormat
+	plainFormat  = 1
+	sealedFormat = 2 // chunks of any size up to ChunkSize, compressed, encrypted
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -21,11 +26,11 @@ const (
 	manifestMagic  = "TDMF"
 )
 
-// sealManifest puts the frame before payload.
-func sealManifest(payload []byte) []byte {
+// frameManifest puts the frame before payload.
+func frameManifest(payload []byte, format byte) []byte {
 	out := make([]byte, manifestHeader+len(payload))
 	copy(out, manifestMagic)
-	out[4] = Format
+	out[4] = format
 	binary.LittleEndian.PutUint32(out[8:], uint32(len(payload)))
 	copy(out[manifestHeader:], payload)
 	binary.LittleEndian.PutUint32(out[12:], sum(out[:12], payload))

@@ -2,6 +2,7 @@ package stored
 
 import (
 	"encoding/binary"
+	"slices"
 	"unicode/utf8"
 
 	flatbuffers "github.com/google/flatbuffers/go"
@@ -61,6 +62,22 @@ type Manifest struct {
 	Indexes      []Index // in sidecar order, contiguous from 0
 	Writer       string  // version of Tidemark that wrote it
 	BrokerID     int32
+
+	// Of an encrypted segment; else empty.
+	KeyID      string // names the key that wraps the data key
+	WrappedKey []byte // the data key, as Keys takes it
+	Seal       []byte // proves the manifest
+}
+
+// Encrypted tells whether the chunks and indexes are.
+func (m Manifest) Encrypted() bool { return len(m.WrappedKey) > 0 }
+
+// format is the oldest version that can say what the manifest says.
+func (m Manifest) format() byte {
+	if m.Encrypted() || !m.Map.uniform() {
+		return sealedFormat
+	}
+	return plainFormat
 }
 
 // Encode returns the manifest in its frame.
@@ -87,8 +104,16 @@ func (m Manifest) Encode() []byte {
 		wire.CreateChunk(b, c.Original, c.Stored, c.StoredSize, c.CRC)
 	}
 	chunks := b.EndVector(len(m.Map.Chunks))
+	format := m.format()
+	var forms, keyID, wrapped, seal flatbuffers.UOffsetT
+	if format > plainFormat {
+		forms = b.CreateByteVector(m.Map.forms())
+	}
+	if m.Encrypted() {
+		keyID, wrapped, seal = b.CreateString(m.KeyID), b.CreateByteVector(m.WrappedKey), b.CreateByteVector(m.Seal)
+	}
 	wire.ManifestStart(b)
-	wire.ManifestAddFormat(b, Format)
+	wire.ManifestAddFormat(b, format)
 	msb, lsb := split(m.TopicID)
 	wire.ManifestAddTopicMsb(b, msb)
 	wire.ManifestAddTopicLsb(b, lsb)
@@ -107,8 +132,12 @@ func (m Manifest) Encode() []byte {
 	wire.ManifestAddMaxTimestampMs(b, m.MaxTimestamp)
 	wire.ManifestAddWriter(b, writer)
 	wire.ManifestAddBrokerId(b, m.BrokerID)
+	wire.ManifestAddForms(b, forms)
+	wire.ManifestAddKeyId(b, keyID)
+	wire.ManifestAddWrappedKey(b, wrapped)
+	wire.ManifestAddSeal(b, seal)
 	b.Finish(wire.ManifestEnd(b))
-	return sealManifest(b.FinishedBytes())
+	return frameManifest(b.FinishedBytes(), format)
 }
 
 // DecodeManifest reads a manifest in its frame and checks it: see the package guarantees. It keeps nothing of data.
@@ -118,7 +147,7 @@ func DecodeManifest(data []byte) (Manifest, error) {
 		return Manifest{}, err
 	}
 	var m Manifest
-	err = guard("manifest", func() error { return m.read(payload) })
+	err = guard("manifest", func() error { return m.read(payload, data[4]) })
 	if err == nil {
 		err = m.check()
 	}
@@ -128,10 +157,13 @@ func DecodeManifest(data []byte) (Manifest, error) {
 	return m, nil
 }
 
-func (m *Manifest) read(payload []byte) error {
+func (m *Manifest) read(payload []byte, format byte) error {
 	f := wire.GetRootAsManifest(payload, 0)
 	if err := checkVersion("manifest", f.Format()); err != nil {
 		return err
+	}
+	if f.Format() != format {
+		return status.Errorf(status.Corrupt, "manifest: format %d in a frame of format %d", f.Format(), format)
 	}
 	const chunkBytes, entryBytes = 24, 4
 	if n := f.ChunksLength(); n < 0 || n > len(payload)/chunkBytes {
@@ -148,14 +180,10 @@ func (m *Manifest) read(payload []byte) error {
 		Topic: string(f.Topic()), EndOffset: f.EndOffset(), MaxTimestamp: f.MaxTimestampMs(),
 		Map:    Map{Size: f.Size(), StoredSize: f.StoredSize(), ChunkSize: f.ChunkSize()},
 		Writer: string(f.Writer()), BrokerID: f.BrokerId(),
+		KeyID: string(f.KeyId()), WrappedKey: slices.Clone(f.WrappedKeyBytes()), Seal: slices.Clone(f.SealBytes()),
 	}
-	if n := f.ChunksLength(); n > 0 {
-		m.Map.Chunks = make([]Chunk, n)
-	}
-	var c wire.Chunk
-	for i := range m.Map.Chunks {
-		f.Chunks(&c, i)
-		m.Map.Chunks[i] = Chunk{Original: c.Original(), Stored: c.Stored(), StoredSize: c.StoredSize(), CRC: c.Crc()}
+	if err := m.readChunks(f, format); err != nil {
+		return err
 	}
 	if n := f.IndexesLength(); n > 0 {
 		m.Indexes = make([]Index, n)
@@ -168,6 +196,38 @@ func (m *Manifest) read(payload []byte) error {
 	return nil
 }
 
+// readChunks reads the chunks and their forms. What format 1 cannot say must not be there.
+func (m *Manifest) readChunks(f *wire.Manifest, format byte) error {
+	n, forms := f.ChunksLength(), f.FormsBytes()
+	if n > 0 {
+		m.Map.Chunks = make([]Chunk, n)
+	}
+	if format > plainFormat && len(forms) != n || format == plainFormat && len(forms) > 0 {
+		return status.Errorf(status.Corrupt, "manifest: forms of %d chunks for %d chunks in format %d", len(forms), n, format)
+	}
+	var c wire.Chunk
+	for i := range m.Map.Chunks {
+		f.Chunks(&c, i)
+		m.Map.Chunks[i] = Chunk{Original: c.Original(), Stored: c.Stored(), StoredSize: c.StoredSize(), CRC: c.Crc()}
+		if len(forms) > 0 {
+			m.Map.Chunks[i].Form = Form(forms[i])
+		}
+	}
+	if want := m.format(); want != format {
+		return status.Errorf(status.Corrupt, "manifest: format %d, but what it says is format %d", format, want)
+	}
+	return nil
+}
+
+// forms are those of the chunks, a byte each.
+func (m Map) forms() []byte {
+	out := make([]byte, len(m.Chunks))
+	for i, c := range m.Chunks {
+		out[i] = byte(c.Form)
+	}
+	return out
+}
+
 // check reports a manifest that is not consistent as Corrupt. An index of an unknown kind is legal: a later release may
 // add one without changing the format.
 func (m Manifest) check() error {
@@ -178,6 +238,9 @@ func (m Manifest) check() error {
 		return status.Errorf(status.Corrupt, "manifest: topic or writer is not UTF-8")
 	}
 	if err := m.Map.check(); err != nil {
+		return err
+	}
+	if err := m.checkKey(); err != nil {
 		return err
 	}
 	var at int64
@@ -195,6 +258,28 @@ func (m Manifest) check() error {
 	for _, k := range []IndexKind{OffsetIndex, TimeIndex, ProducerSnapshot, LeaderEpochs} {
 		if !seen[k] {
 			return status.Errorf(status.Corrupt, "manifest: the %s is missing", k)
+		}
+	}
+	return nil
+}
+
+// checkKey checks that a segment is encrypted wholly or not at all: else a chunk could be replaced by a plain one.
+func (m Manifest) checkKey() error {
+	if !utf8.ValidString(m.KeyID) {
+		return status.Errorf(status.Corrupt, "manifest: key id is not UTF-8")
+	}
+	sealed := m.Encrypted()
+	if (m.KeyID != "") != sealed || sealed && (len(m.WrappedKey) != WrappedKeySize || len(m.Seal) != tagSize) || !sealed && len(m.Seal) > 0 {
+		return status.Errorf(status.Corrupt, "manifest: key id %q, wrapped key of %d bytes, seal of %d", m.KeyID, len(m.WrappedKey), len(m.Seal))
+	}
+	for i, c := range m.Map.Chunks {
+		if c.Form&Sealed != 0 != sealed {
+			return status.Errorf(status.Corrupt, "manifest: chunk %d is %s; encrypted segment: %v", i, c.Form, sealed)
+		}
+	}
+	for _, x := range m.Indexes {
+		if sealed && x.Size < tagSize {
+			return status.Errorf(status.Corrupt, "manifest: encrypted %s of %d bytes", x.Kind, x.Size)
 		}
 	}
 	return nil

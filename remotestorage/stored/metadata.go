@@ -40,7 +40,7 @@ func (m Metadata) Layout() (layout Map, ok bool) {
 	layout.Chunks = make([]Chunk, (m.Size+int64(m.ChunkSize)-1)/int64(m.ChunkSize))
 	for i := range layout.Chunks {
 		at := int64(i) * int64(m.ChunkSize)
-		layout.Chunks[i] = Chunk{Original: at, Stored: at, StoredSize: int32(layout.OriginalSize(i))}
+		layout.Chunks[i] = Chunk{Original: at, Stored: at, StoredSize: int32(min(int64(m.ChunkSize), m.Size-at))}
 	}
 	return layout, true
 }
@@ -49,7 +49,11 @@ func (m Metadata) Layout() (layout Map, ok bool) {
 func (m Metadata) Encode() []byte {
 	b := flatbuffers.NewBuilder(64)
 	wire.CustomMetadataStart(b)
-	wire.CustomMetadataAddFormat(b, Format)
+	format := byte(plainFormat)
+	if m.Transformed {
+		format = sealedFormat
+	}
+	wire.CustomMetadataAddFormat(b, format)
 	wire.CustomMetadataAddSize(b, m.Size)
 	wire.CustomMetadataAddCrc(b, m.CRC)
 	wire.CustomMetadataAddSidecarSize(b, m.SidecarSize)
@@ -59,7 +63,7 @@ func (m Metadata) Encode() []byte {
 	b.Finish(wire.CustomMetadataEnd(b))
 	payload := b.FinishedBytes()
 	out := make([]byte, metadataHeader, metadataHeader+len(payload))
-	out[0], out[1] = metadataMagic, Format
+	out[0], out[1] = metadataMagic, format
 	binary.LittleEndian.PutUint16(out[2:], uint16(len(payload)))
 	binary.LittleEndian.PutUint32(out[4:], sum(out[:4], payload))
 	return append(out, payload...)
@@ -95,8 +99,8 @@ func DecodeMetadata(data []byte) (Metadata, error) {
 	if err == nil && m.ChunkSize != 0 && (m.ChunkSize < MinChunkSize || m.ChunkSize > MaxChunkSize) {
 		err = status.Errorf(status.Corrupt, "custom metadata: chunk size %d is not in [%d, %d]", m.ChunkSize, MinChunkSize, MaxChunkSize)
 	}
-	if err == nil && m.Transformed {
-		err = status.Errorf(status.Unsupported, "custom metadata: the log object is transformed, which this release cannot read")
+	if err == nil && m.Transformed && data[1] == plainFormat {
+		err = status.Errorf(status.Corrupt, "custom metadata: the log object is transformed, which format %d cannot say", data[1])
 	}
 	if err != nil {
 		return Metadata{}, err

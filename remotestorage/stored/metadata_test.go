@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"encoding/binary"
 	"math"
 	"testing"
 
@@ -23,7 +24,8 @@ func TestMetadataRoundTrip(t *testing.T) {
 		want := Metadata{
 			Size: rapid.Int64Range(0, maxSegment).Draw(t, "size"), CRC: rapid.Uint32().Draw(t, "crc"),
 			SidecarSize: rapid.Int32Range(0, math.MaxInt32).Draw(t, "sidecar"), SidecarCRC: rapid.Uint32().Draw(t, "sidecar crc"),
-			ChunkSize: rapid.SampledFrom([]int32{0, MinChunkSize, 1 << 20, MaxChunkSize}).Draw(t, "chunk size"),
+			ChunkSize:   rapid.SampledFrom([]int32{0, MinChunkSize, 1 << 20, MaxChunkSize}).Draw(t, "chunk size"),
+			Transformed: rapid.Bool().Draw(t, "transformed"),
 		}
 		data := want.Encode()
 		if len(data) > MaxMetadata {
@@ -88,9 +90,16 @@ func TestMetadataLayoutIsThatOfTheManifest(t *testing.T) {
 	}
 }
 
-func TestMetadataRefusesTransformed(t *testing.T) {
-	if _, err := DecodeMetadata(Metadata{Transformed: true}.Encode()); !status.Is(err, status.Unsupported) {
-		t.Errorf("transformed: %v, want Unsupported", err)
+// Format 1 cannot say that the log object is transformed: a release that knows only format 1 must refuse what it cannot read.
+func TestMetadataTransformedIsNewer(t *testing.T) {
+	data := Metadata{Transformed: true}.Encode()
+	if data[1] != sealedFormat {
+		t.Fatalf("transformed in format %d", data[1])
+	}
+	data[1] = plainFormat
+	binary.LittleEndian.PutUint32(data[4:], sum(data[:4], data[metadataHeader:]))
+	if _, err := DecodeMetadata(data); !status.Is(err, status.Corrupt) {
+		t.Errorf("transformed in format 1: %v, want Corrupt", err)
 	}
 }
 
@@ -106,7 +115,7 @@ func FuzzCustomMetadata(f *testing.F) {
 		}
 		check(data)
 		if len(data) <= MaxMetadata-metadataHeader { // the same as a payload under a correct frame
-			p := append([]byte{metadataMagic, Format, byte(len(data)), 0, 0, 0, 0, 0}, data...)
+			p := append([]byte{metadataMagic, plainFormat, byte(len(data)), 0, 0, 0, 0, 0}, data...)
 			c := sum(p[:4], data)
 			p[4], p[5], p[6], p[7] = byte(c), byte(c>>8), byte(c>>16), byte(c>>24)
 			check(p)

@@ -28,11 +28,20 @@ type Content struct {
 type Sidecar struct {
 	Manifest Manifest
 	data     []byte
+	plain    [][]byte // of Manifest.Indexes, once an encrypted sidecar was opened
+	sealer   *Sealer  // of an encrypted sidecar that was opened
 }
 
-// EncodeSidecar lays out the sidecar of a segment. It fills m.Indexes itself from contents, in their order. Too much
-// content is Invalid; so is a manifest that would not decode again.
-func EncodeSidecar(m Manifest, contents []Content) ([]byte, error) {
+// EncodeSidecar lays out the sidecar of a segment. It fills m.Indexes itself from contents, in their order, encrypted if there is a sealer:
+// then m has KeyID and WrappedKey, and the seal is made here. Too much content is Invalid; so is a manifest that would not decode again.
+func EncodeSidecar(m Manifest, contents []Content, sealer *Sealer) ([]byte, error) {
+	if sealer != nil {
+		sealed := make([]Content, len(contents))
+		for i, c := range contents {
+			sealed[i] = Content{Kind: c.Kind, Bytes: sealer.sealIndex(c.Kind, c.Bytes)}
+		}
+		contents = sealed
+	}
 	m.Indexes = make([]Index, 0, len(contents))
 	var at int64
 	for _, c := range contents {
@@ -41,6 +50,9 @@ func EncodeSidecar(m Manifest, contents []Content) ([]byte, error) {
 		}
 		m.Indexes = append(m.Indexes, Index{Kind: c.Kind, Offset: at, Size: int32(len(c.Bytes)), CRC: CRC(c.Bytes)})
 		at += int64(len(c.Bytes))
+	}
+	if sealer != nil {
+		m.Seal = sealer.sealManifest(m)
 	}
 	if err := m.check(); err != nil {
 		return nil, status.Errorf(status.Invalid, "sidecar: %w", err)
@@ -55,7 +67,7 @@ func EncodeSidecar(m Manifest, contents []Content) ([]byte, error) {
 		out = append(out, c.Bytes...)
 	}
 	out = append(out, manifest...)
-	return append(out, Trailer{ManifestOffset: at, ManifestSize: uint32(len(manifest)), ManifestCRC: CRC(manifest)}.encode()...), nil
+	return append(out, Trailer{ManifestOffset: at, ManifestSize: uint32(len(manifest)), ManifestCRC: CRC(manifest)}.encode(m.format())...), nil
 }
 
 // DecodeSidecar checks every byte of a sidecar. The result aliases data, which must not change after it.
@@ -97,11 +109,51 @@ func DecodeSidecar(data []byte) (*Sidecar, error) {
 	return s, nil
 }
 
-// Index returns the bytes of an index, which alias the sidecar and must not be changed; ok is false if there is none.
+// Open returns the sidecar of an encrypted segment with its indexes as Kafka wrote them and what its chunks need to be decoded; another one
+// returns itself. keys may be nil: then an encrypted segment is Unsupported. Corrupt: something was changed on purpose. Other errors: those of keys.
+func (s *Sidecar) Open(keys Keys) (*Sidecar, error) {
+	m := s.Manifest
+	if !m.Encrypted() || s.sealer != nil {
+		return s, nil
+	}
+	if keys == nil {
+		return nil, status.Errorf(status.Unsupported, "the segment is encrypted with key %q, and there is no key ring here: set segment.encryption.keys.file", m.KeyID)
+	}
+	dataKey, err := keys.Unwrap(m.KeyID, m.WrappedKey, WrapContext(m.Identity))
+	if err != nil {
+		return nil, err
+	}
+	opened := &Sidecar{Manifest: m, data: s.data, plain: make([][]byte, len(m.Indexes))}
+	opened.sealer, err = NewSealer(m.Identity, dataKey)
+	clear(dataKey)
+	if err != nil {
+		return nil, err
+	}
+	if err := opened.sealer.openManifest(m); err != nil {
+		return nil, err
+	}
+	for i, x := range m.Indexes {
+		if opened.plain[i], err = opened.sealer.openIndex(x.Kind, s.data[x.Offset:x.Offset+int64(x.Size)]); err != nil {
+			return nil, err
+		}
+	}
+	return opened, nil
+}
+
+// Decoder decodes the chunks of the segment. An encrypted sidecar must have been opened.
+func (s *Sidecar) Decoder(z *Decompressor) Decoder {
+	return Decoder{m: s.Manifest.Map, sealer: s.sealer, z: z}
+}
+
+// Index returns the bytes of an index, which alias the sidecar and must not be changed; ok is false if there is none. Those of an encrypted
+// sidecar that was not opened are as they are stored.
 func (s *Sidecar) Index(kind IndexKind) (p []byte, ok bool) {
 	i := slices.IndexFunc(s.Manifest.Indexes, func(x Index) bool { return x.Kind == kind })
 	if i < 0 {
 		return nil, false
+	}
+	if s.plain != nil {
+		return s.plain[i], true
 	}
 	x := s.Manifest.Indexes[i]
 	return s.data[x.Offset : x.Offset+int64(x.Size) : x.Offset+int64(x.Size)], true
@@ -120,12 +172,12 @@ type Trailer struct {
 	ManifestCRC    uint32 // of the frame and the manifest
 }
 
-func (t Trailer) encode() []byte {
+func (t Trailer) encode(format byte) []byte {
 	out := make([]byte, TrailerSize)
 	binary.LittleEndian.PutUint64(out[0:], uint64(t.ManifestOffset))
 	binary.LittleEndian.PutUint32(out[8:], t.ManifestSize)
 	binary.LittleEndian.PutUint32(out[12:], t.ManifestCRC)
-	binary.LittleEndian.PutUint32(out[16:], Format)
+	binary.LittleEndian.PutUint32(out[16:], uint32(format))
 	copy(out[24:], trailerMagic)
 	binary.LittleEndian.PutUint32(out[20:], sum(out[:20], out[24:]))
 	return out

@@ -9,7 +9,8 @@ import (
 
 func encoded(t testing.TB) []byte {
 	t.Helper()
-	data, err := EncodeSidecar(sample())
+	m, contents := sample()
+	data, err := EncodeSidecar(m, contents, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestSidecarRoundTrip(t *testing.T) {
 
 func TestSidecarWithoutTransactions(t *testing.T) {
 	m, contents := sample()
-	data, err := EncodeSidecar(m, contents[:4])
+	data, err := EncodeSidecar(m, contents[:4], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +95,11 @@ func TestSidecarEveryCutIsFound(t *testing.T) {
 
 func TestEncodeSidecarRefuses(t *testing.T) {
 	m, contents := sample()
-	if _, err := EncodeSidecar(m, contents[1:]); !status.Is(err, status.Invalid) {
+	if _, err := EncodeSidecar(m, contents[1:], nil); !status.Is(err, status.Invalid) {
 		t.Errorf("without offset index: %v, want Invalid", err)
 	}
 	m.Map.Size++
-	if _, err := EncodeSidecar(m, contents); !status.Is(err, status.Invalid) {
+	if _, err := EncodeSidecar(m, contents, nil); !status.Is(err, status.Invalid) {
 		t.Errorf("bad map: %v, want Invalid", err)
 	}
 }

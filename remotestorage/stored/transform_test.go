@@ -1,0 +1,394 @@
+package stored
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"pgregory.net/rapid"
+
+	"tidemark/internal/status"
+)
+
+// oneKey is a key ring of tests: wrapping is the exclusive or with the context, so that another segment's context gives another key.
+type oneKey struct{ id string }
+
+func (k oneKey) wrap(dataKey []byte, aad []byte) []byte {
+	out := make([]byte, WrappedKeySize)
+	copy(out, dataKey)
+	for i, b := range aad {
+		out[i%DataKeySize] ^= b
+	}
+	return out
+}
+
+func (k oneKey) Unwrap(id string, wrapped, aad []byte) ([]byte, error) {
+	if id != k.id {
+		return nil, status.Errorf(status.Unsupported, "no key %q", id)
+	}
+	return k.wrap(wrapped[:DataKeySize], aad)[:DataKeySize], nil
+}
+
+var testID = Identity{TopicID: [16]byte{1, 2}, Partition: 3, SegmentID: [16]byte{4, 5}, BaseOffset: 77}
+
+func testSealer(t testing.TB) (*Sealer, []byte) {
+	t.Helper()
+	dataKey := bytes.Repeat([]byte{7}, DataKeySize)
+	s, err := NewSealer(testID, dataKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, oneKey{"k1"}.wrap(dataKey, WrapContext(testID))
+}
+
+func testCodecs(t testing.TB) (*Compressor, *Decompressor) {
+	t.Helper()
+	c, err := NewCompressor(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewDecompressor(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, d
+}
+
+// transformed is one segment as it is stored.
+type transformed struct {
+	m       Manifest
+	object  []byte
+	sidecar []byte
+	indexes []Content
+}
+
+// batch is a run of bytes of one kind.
+type batch struct {
+	bytes        []byte
+	compressible bool
+}
+
+func transform(t testing.TB, chunk int32, tr Transform, wrapped []byte, batches []batch) transformed {
+	t.Helper()
+	var out transformed
+	w := NewTransformer(chunk, tr, func(c Chunk, original int, data []byte) error {
+		if int64(len(out.object)) != c.Stored {
+			t.Fatalf("chunk at %d comes after %d bytes", c.Stored, len(out.object))
+		}
+		out.object = append(out.object, data...)
+		return nil
+	})
+	for _, b := range batches {
+		if err := w.Write(b.bytes, b.compressible); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, whole, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole != CRC(out.object) {
+		t.Fatalf("CRC of the whole %08x, want %08x", whole, CRC(out.object))
+	}
+	_, out.indexes = sample()
+	out.m = Manifest{Identity: testID, Topic: "orders", EndOffset: 99, Map: m, Writer: "test"}
+	if tr.Sealer != nil {
+		out.m.KeyID, out.m.WrappedKey = "k1", wrapped
+	}
+	if out.sidecar, err = EncodeSidecar(out.m, out.indexes, tr.Sealer); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// original reads the whole segment back from its two objects.
+func (x transformed) original(keys Keys, z *Decompressor) ([]byte, error) {
+	s, err := DecodeSidecar(x.sidecar)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = s.Open(keys); err != nil {
+		return nil, err
+	}
+	for _, want := range x.indexes {
+		if got, ok := s.Index(want.Kind); !ok || !bytes.Equal(got, want.Bytes) {
+			return nil, status.Errorf(status.Internal, "%s came back as %q, %v", want.Kind, got, ok)
+		}
+	}
+	var out []byte
+	m, d := s.Manifest.Map, s.Decoder(z)
+	for i, c := range m.Chunks {
+		memory := make([]byte, c.StoredSize, m.Room(i))
+		copy(memory, x.object[c.Stored:])
+		data, err := d.Decode(i, memory, make([]byte, 0, d.Scratch(i)))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data...)
+	}
+	return out, nil
+}
+
+// Whatever the batches and whatever is done to them, the segment comes back byte for byte.
+func TestTransformMapsBack(t *testing.T) {
+	sealer, wrapped := testSealer(t)
+	compressor, z := testCodecs(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		tr := Transform{}
+		if rapid.Bool().Draw(rt, "compressed") {
+			tr.Compressor = compressor
+		}
+		if rapid.Bool().Draw(rt, "sealed") {
+			tr.Sealer = sealer
+		}
+		var want []byte
+		var batches []batch
+		noise := uint32(1)
+		for range rapid.IntRange(0, 12).Draw(rt, "batches") {
+			b := batch{pattern(rapid.IntRange(1, 100_000).Draw(rt, "size")), rapid.Bool().Draw(rt, "compressible")}
+			if rapid.Bool().Draw(rt, "noise") {
+				for i := range b.bytes {
+					noise = noise*1664525 + 1013904223
+					b.bytes[i] = byte(noise >> 24)
+				}
+			}
+			batches, want = append(batches, b), append(want, b.bytes...)
+		}
+		x := transform(t, rapid.Int32Range(MinChunkSize, 2*MinChunkSize).Draw(rt, "chunk"), tr, wrapped, batches)
+		got, err := x.original(oneKey{"k1"}, z)
+		if err != nil || !bytes.Equal(got, want) {
+			rt.Fatalf("%d bytes came back as %d, equal %v: %v", len(want), len(got), bytes.Equal(got, want), err)
+		}
+		if m := x.m.Map; len(want) > 0 {
+			pos := rapid.Int64Range(0, m.Size-1).Draw(rt, "pos")
+			if i := m.Index(pos); m.Chunks[i].Original > pos || pos >= m.Chunks[i].Original+m.OriginalSize(i) {
+				rt.Fatalf("byte %d is said to be in chunk %d: %+v", pos, i, m.Chunks[i])
+			}
+		}
+		if tr.Sealer != nil && len(want) > 0 && !x.m.Map.Transformed() {
+			rt.Fatal("sealed, but not transformed")
+		}
+	})
+}
+
+// Batches that are compressed already are stored as they are; those beside them are not.
+func TestTransformDecidesByBatch(t *testing.T) {
+	compressor, _ := testCodecs(t)
+	text := bytes.Repeat([]byte("a line of text that repeats; "), 4*MinChunkSize/29)
+	x := transform(t, MinChunkSize, Transform{Compressor: compressor}, nil, []batch{{text, true}, {text, false}, {text[:100], true}, {text, false}, {text, true}})
+	forms := map[Form]int64{}
+	for i, c := range x.m.Map.Chunks {
+		forms[c.Form] += x.m.Map.OriginalSize(i)
+	}
+	n := int64(len(text))
+	if plain := forms[0]; plain < 2*n-MinChunkSize || plain > 2*n+MinChunkSize {
+		t.Errorf("%d bytes are plain, want about %d: %v", plain, 2*n, forms)
+	}
+	if x.m.Map.StoredSize > 2*n+n/4 {
+		t.Errorf("%d bytes are stored as %d", x.m.Map.Size, x.m.Map.StoredSize)
+	}
+	if f := x.m.format(); f != sealedFormat {
+		t.Errorf("format %d", f)
+	}
+}
+
+// What nothing is done to stays in format 1, which older releases read.
+func TestTransformThatSavesNothing(t *testing.T) {
+	compressor, _ := testCodecs(t)
+	x := transform(t, MinChunkSize, Transform{Compressor: compressor}, nil, []batch{{pattern(3 * MinChunkSize), false}})
+	if x.m.format() != plainFormat || x.m.Map.Transformed() {
+		t.Errorf("format %d, transformed %v", x.m.format(), x.m.Map.Transformed())
+	}
+}
+
+// forged is the sidecar that somebody without the key makes of s: right checksums, another manifest.
+func forged(t testing.TB, s *Sidecar, m Manifest) []byte {
+	t.Helper()
+	var indexes []Content
+	for _, c := range s.Manifest.Indexes {
+		p, _ := s.Index(c.Kind)
+		indexes = append(indexes, Content{Kind: c.Kind, Bytes: p})
+	}
+	out, err := EncodeSidecar(m, indexes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Somebody who can write objects, and makes all checksums right, cannot make an encrypted segment say anything else.
+func TestSealFindsWhatChecksumsDoNot(t *testing.T) {
+	sealer, wrapped := testSealer(t)
+	_, z := testCodecs(t)
+	fresh := func() transformed {
+		return transform(t, MinChunkSize, Transform{Sealer: sealer}, wrapped, []batch{{pattern(2 * MinChunkSize), true}, {pattern(100), true}})
+	}
+	if _, err := fresh().original(oneKey{"k1"}, z); err != nil {
+		t.Fatal(err)
+	}
+	again := func(x *transformed, m Manifest) {
+		s, err := DecodeSidecar(x.sidecar)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Seal = s.Manifest.Seal
+		x.sidecar = forged(t, s, m)
+	}
+	cases := map[string]func(*transformed){
+		"chunk bytes": func(x *transformed) { x.object[5] ^= 1 },
+		"chunks exchanged": func(x *transformed) {
+			n := MinChunkSize + tagSize
+			x.object = append(append(append([]byte(nil), x.object[n:2*n]...), x.object[:n]...), x.object[2*n:]...)
+		},
+		"end offset":  func(x *transformed) { m := x.m; m.EndOffset++; again(x, m) },
+		"base offset": func(x *transformed) { m := x.m; m.BaseOffset--; again(x, m) },
+		"topic":       func(x *transformed) { m := x.m; m.Topic = "other"; again(x, m) },
+		"wrapped key": func(x *transformed) {
+			m := x.m
+			m.WrappedKey = append([]byte(nil), m.WrappedKey...)
+			m.WrappedKey[0] ^= 1
+			again(x, m)
+		},
+		"an index": func(x *transformed) {
+			m := x.m
+			s, _ := DecodeSidecar(x.sidecar)
+			m.Seal = s.Manifest.Seal
+			p, _ := s.Index(OffsetIndex)
+			p[0] ^= 1
+			x.sidecar = forged(t, s, m)
+		},
+	}
+	for name, damage := range cases {
+		x := fresh()
+		damage(&x)
+		if _, err := x.original(oneKey{"k1"}, z); !status.Is(err, status.Corrupt) {
+			t.Errorf("%s: %v, want Corrupt", name, err)
+		}
+	}
+	if _, err := fresh().original(nil, z); !status.Is(err, status.Unsupported) {
+		t.Errorf("no key ring: %v, want Unsupported", err)
+	}
+	if _, err := fresh().original(oneKey{"k2"}, z); !status.Is(err, status.Unsupported) {
+		t.Errorf("key that is not there: %v, want that of the ring", err)
+	}
+}
+
+// A frame that claims more than its chunk has is refused without making room for the claim.
+func TestDecodeHostileFrame(t *testing.T) {
+	compressor, z := testCodecs(t)
+	x := transform(t, MinChunkSize, Transform{Compressor: compressor}, nil, []batch{{make([]byte, 2*MinChunkSize), true}})
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, frame := range map[string][]byte{
+		"larger":  enc.EncodeAll(make([]byte, 64<<20), nil),
+		"smaller": enc.EncodeAll(make([]byte, 10), nil),
+		"two":     append(enc.EncodeAll(make([]byte, MinChunkSize), nil), enc.EncodeAll(make([]byte, 1), nil)...),
+		"cut":     x.object[:4],
+		"none":    {},
+	} {
+		d := Decoder{m: Map{Size: 2 * MinChunkSize, ChunkSize: MinChunkSize, Chunks: []Chunk{
+			{StoredSize: int32(len(frame)), Form: Compressed}, {Original: MinChunkSize, Stored: int64(len(frame)), StoredSize: 1},
+		}}, z: z}
+		memory := append(make([]byte, 0, MinChunkSize), frame...)
+		if _, err := d.Decode(0, memory, make([]byte, 0, len(frame))); !status.Is(err, status.Corrupt) {
+			t.Errorf("%s: %v, want Corrupt", name, err)
+		}
+	}
+}
+
+func TestNewCompressorRefuses(t *testing.T) {
+	for _, level := range []int{0, 20, -1} {
+		if _, err := NewCompressor(level, 1); !status.Is(err, status.Invalid) {
+			t.Errorf("level %d: %v, want Invalid", level, err)
+		}
+	}
+	if _, err := NewSealer(testID, make([]byte, 16)); !status.Is(err, status.Invalid) {
+		t.Errorf("short data key: %v, want Invalid", err)
+	}
+}
+
+func TestSidecarSealedGolden(t *testing.T) {
+	sealer, wrapped := testSealer(t)
+	x := transform(t, MinChunkSize, Transform{Sealer: sealer}, wrapped, []batch{{pattern(50), false}})
+	golden(t, "sidecar-encrypted.hex", x.sidecar)
+	golden(t, "log-encrypted.hex", x.object)
+}
+
+// Frames that were stored stay readable, whatever encoder made them.
+func TestCompressedGolden(t *testing.T) {
+	compressor, z := testCodecs(t)
+	want := bytes.Repeat([]byte("Kafka"), 30_000)
+	path := filepath.Join("testdata", "log-compressed.bin")
+	x := transform(t, MinChunkSize, Transform{Compressor: compressor}, nil, []batch{{want, true}})
+	if *update {
+		if err := os.WriteFile(path, append(x.sidecar, x.object...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := bytes.Index(kept, []byte(trailerMagic)) + len(trailerMagic)
+	x.sidecar, x.object = kept[:end], kept[end:]
+	if got, err := x.original(nil, z); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, equal %v: %v", len(got), bytes.Equal(got, want), err)
+	}
+}
+
+// Every damage of an encrypted sidecar is found without a key.
+func TestSidecarSealedEveryByteFlipIsFound(t *testing.T) {
+	sealer, wrapped := testSealer(t)
+	data := transform(t, MinChunkSize, Transform{Sealer: sealer}, wrapped, []batch{{pattern(50), false}}).sidecar
+	for i := range data {
+		for bit := range 8 {
+			data[i] ^= 1 << bit
+			if _, err := DecodeSidecar(data); !status.Is(err, status.Corrupt) {
+				t.Fatalf("bit %d of byte %d: %v, want Corrupt", bit, i, err)
+			}
+			data[i] ^= 1 << bit
+		}
+	}
+}
+
+func FuzzSidecarOpen(f *testing.F) {
+	sealer, wrapped := testSealer(f)
+	compressor, z := testCodecs(f)
+	x := transform(f, MinChunkSize, Transform{Compressor: compressor, Sealer: sealer}, wrapped, []batch{{make([]byte, MinChunkSize+5), true}})
+	s, err := DecodeSidecar(x.sidecar)
+	if err != nil {
+		f.Fatal(err)
+	}
+	payload := s.Manifest.Encode()[manifestHeader:]
+	f.Add(payload, x.object)
+	f.Fuzz(func(t *testing.T, payload, object []byte) { // a manifest and an object under right checksums
+		m, err := DecodeManifest(frameManifest(payload, sealedFormat))
+		if err != nil {
+			return
+		}
+		s := &Sidecar{Manifest: m, data: make([]byte, 1<<16)}
+		for _, x := range m.Indexes {
+			if x.Offset+int64(x.Size) > int64(len(s.data)) {
+				return
+			}
+		}
+		if _, err := s.Open(oneKey{"k1"}); err != nil && !status.Is(err, status.Corrupt) && !status.Is(err, status.Unsupported) {
+			t.Fatalf("class %v: %v", status.Of(err), err)
+		}
+		for i, c := range m.Map.Chunks {
+			if c.Form != Compressed || m.Map.Room(i) > 1<<20 || len(object) > int(c.StoredSize) {
+				continue
+			}
+			memory := make([]byte, c.StoredSize, m.Map.Room(i))
+			copy(memory, object)
+			if _, err := s.Decoder(z).Decode(i, memory, make([]byte, c.StoredSize)); err != nil && !status.Is(err, status.Corrupt) {
+				t.Fatalf("class %v: %v", status.Of(err), err)
+			}
+			return
+		}
+	})
+}
