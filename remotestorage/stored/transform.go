@@ -48,6 +48,7 @@ type Transformer struct {
 	emit func(c Chunk, original int, data []byte) error
 
 	m       Map
+	size    int    // original bytes of a full chunk
 	whole   uint32 // CRC32C of what is stored
 	buf     []byte // the open chunk, with room for a tag
 	out     []byte // its compressed form
@@ -58,15 +59,18 @@ type Transformer struct {
 // NewTransformer starts at position 0. The size must be in [MinChunkSize, MaxChunkSize]. emit takes each chunk in order with its number of
 // original bytes and its stored bytes, which it must not keep.
 func NewTransformer(chunkSize int32, t Transform, emit func(c Chunk, original int, data []byte) error) *Transformer {
-	return &Transformer{t: t, emit: emit, m: Map{ChunkSize: chunkSize}, buf: make([]byte, 0, int(chunkSize)+tagSize)}
+	size := int(chunkSize)
+	if t.Sealer != nil {
+		size -= tagSize // so that a reader's memory for it is that of any chunk
+	}
+	return &Transformer{t: t, emit: emit, m: Map{ChunkSize: chunkSize}, size: size, buf: make([]byte, 0, chunkSize)}
 }
 
 // Write takes the next bytes of the file, which are part of one batch; compressible says that the batch is not compressed. It keeps nothing of
 // p. Errors are those of emit.
 func (t *Transformer) Write(p []byte, compressible bool) error {
-	size := int(t.m.ChunkSize)
 	for len(p) > 0 {
-		if compressible != t.kind && len(t.buf) >= size/4 {
+		if compressible != t.kind && len(t.buf) >= int(t.m.ChunkSize/4) {
 			if err := t.cut(); err != nil {
 				return err
 			}
@@ -74,13 +78,13 @@ func (t *Transformer) Write(p []byte, compressible bool) error {
 		if len(t.buf) == 0 {
 			t.kind = compressible
 		}
-		k := min(size-len(t.buf), len(p))
+		k := min(t.size-len(t.buf), len(p))
 		t.buf = append(t.buf, p[:k]...)
 		if compressible {
 			t.willing += k
 		}
 		p = p[k:]
-		if len(t.buf) == size {
+		if len(t.buf) == t.size {
 			if err := t.cut(); err != nil {
 				return err
 			}
