@@ -13,10 +13,10 @@ import (
 	"tidemark/catalog/builtin"
 	"tidemark/catalog/coordinator"
 	"tidemark/cgo/dispatch"
-	"tidemark/internal/budget"
 	"tidemark/internal/kafkaclient"
 	"tidemark/internal/listener"
 	"tidemark/internal/objectstore"
+	"tidemark/internal/objectstore/s3"
 	"tidemark/internal/status"
 	"tidemark/internal/telemetry"
 	"tidemark/remotestorage"
@@ -57,8 +57,9 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 		return nil, err
 	}
 	repeats := sharedRetry(set)
-	if s, ok := raw.(interface{ ShareRetries(budget.Retry) }); ok {
+	if s, ok := raw.(*s3.Store); ok {
 		s.ShareRetries(repeats)
+		s.LeastRate(c.Storage.Fetch.MinRate)
 	}
 	seen := watch(objectstore.Adaptive(objectstore.Instrument(raw, set), set), c.where(), log)
 	store := objectstore.Retrying(seen, repeats)

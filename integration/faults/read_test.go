@@ -23,15 +23,42 @@ func stalls(w *world) {
 	for range 3 { // what GETs take is learned
 		w.intact(w.copy())
 	}
-	for _, f := range []faultproxy.Fault{{StallBody: 100 * time.Second, After: 100 << 10}, {BytesPerSecond: 1024}, {StallHeaders: 100 * time.Second}} {
-		seg := w.copy()
-		w.script(fault(f, 1, faultproxy.GetRange))
-		w.intact(seg)
-		w.script()
+	const stop = 100 << 10
+	for _, hedge := range []string{"true", "false"} {
+		w.properties["fetch.hedge"] = hedge
+		w.restart()
+		for what, f := range map[string]faultproxy.Fault{"stall": {StallBody: 100 * time.Second, After: stop}, "1 KB/s": {BytesPerSecond: 1024},
+			"no reply": {StallHeaders: 100 * time.Second}} {
+			seg := w.copy()
+			w.script(faultproxy.Rule{Ops: []faultproxy.Op{faultproxy.GetRange}, Key: `\.log$`, Count: 1, Fault: f})
+			w.proxy.Forget()
+			w.intact(seg)
+			w.until("the spoiled GET was ended", 10*time.Second, func() bool { return w.hits() == 1 })
+			if what == "stall" && hedge == "false" {
+				w.resumed(stop)
+			}
+			w.script()
+		}
 	}
 	w.script(fault(faultproxy.Fault{BytesPerSecond: 1024}, 1, faultproxy.UploadPart))
 	w.intact(w.copy())
 	w.clean()
+}
+
+// resumed says that the rest of the spoiled GET was asked for from the byte that it had reached.
+func (w *world) resumed(after int64) {
+	w.Helper()
+	var from, to int64
+	requests := w.proxy.Requests()
+	for _, r := range requests {
+		if r.Fault != "" {
+			_, _ = fmt.Sscanf(r.Range, "bytes=%d-%d", &from, &to)
+		}
+	}
+	want := fmt.Sprintf("bytes=%d-%d", from+after, to)
+	if !slices.ContainsFunc(requests, func(r faultproxy.Request) bool { return r.Range == want }) {
+		w.Errorf("the rest of the stalled GET was not asked for as %s: %v", want, requests)
+	}
 }
 
 func lengths(w *world) {

@@ -17,7 +17,7 @@ type Config struct {
 	Hedge        bool          `config:"fetch.hedge" default:"true" doc:"Ask a second time for bytes that somebody waits for when the first GET stands still for longer than 95 % of them take. At most one GET in twenty; none while the store is in trouble."`
 	SidecarBytes int64         `config:"fetch.sidecar.cache.bytes" default:"67108864" doc:"Memory for sidecars (indexes and manifests), in bytes. A sidecar in the cache saves one GET per first read of a segment."`
 	Deadline     time.Duration `config:"fetch.deadline.ms" default:"60000" doc:"Longest time one chunk or sidecar may take, retries included, beside the time its bytes take at fetch.min.rate."`
-	MinRate      int64         `config:"fetch.min.rate" default:"262144" doc:"Slowest progress of a read that is still waited for."`
+	MinRate      int64         `config:"fetch.min.rate" default:"262144" doc:"Slowest progress of a read that is still waited for, in bytes per second. The body of a GET from S3 that stays behind it for ten seconds is ended, and its rest is asked for again."`
 }
 
 // DefaultConfig has the documented defaults.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -22,11 +21,15 @@ func (s *Store) Get(ctx context.Context, key string, limit int64) ([]byte, objec
 	if err := s.enter(ctx, "get", key); err != nil {
 		return nil, objectstore.Info{}, err
 	}
-	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(key)})
+	request, end := context.WithCancel(ctx)
+	out, err := s.client.GetObject(request, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(key)})
+	c := call{verb: "get", key: key}
 	if err != nil {
-		return nil, objectstore.Info{}, s.failed(ctx, err, call{verb: "get", key: key})
+		end()
+		return nil, objectstore.Info{}, s.failed(ctx, err, c)
 	}
-	defer out.Body.Close()
+	r := &reading{store: s, c: c, body: s.watch(out.Body, end), etag: out.ETag, end: aws.ToInt64(out.ContentLength)}
+	defer func() { r.close() }() // the body that is the last then
 	if out.ContentLength == nil {
 		return nil, objectstore.Info{}, status.Errorf(status.Unsupported, "get %s: %s does not say how long the object is", key, s.config.where())
 	}
@@ -35,11 +38,10 @@ func (s *Store) Get(ctx context.Context, key string, limit int64) ([]byte, objec
 		return nil, info, objectstore.TooLarge(key, info.Size, limit)
 	}
 	data := make([]byte, info.Size)
-	c := call{verb: "get", key: key}
-	if err := s.fill(ctx, out.Body, data, c, 0); err != nil {
+	if err := r.fill(ctx, data); err != nil {
 		return nil, info, err
 	}
-	if err := drained(out.Body, c, info.Size); err != nil {
+	if err := r.drained(); err != nil {
 		return nil, info, err
 	}
 	return data, info, nil
@@ -72,18 +74,17 @@ func (s *Store) ReadScatter(ctx context.Context, key string, dsts [][]byte, offs
 		return err
 	}
 	c := call{verb: fmt.Sprintf("read bytes %d to %d of", offset, offset+length), key: key}
-	body, err := s.openRange(ctx, c, offset, length)
+	r, err := s.openRange(ctx, c, offset, length, nil)
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer r.close()
 	for i, dst := range dsts {
-		if err := s.fill(ctx, body, dst, c, offset); err != nil {
+		if err := r.fill(ctx, dst); err != nil {
 			return err
 		}
-		offset += int64(len(dst))
 		if i == len(dsts)-1 {
-			if err := drained(body, c, offset); err != nil {
+			if err := r.drained(); err != nil {
 				return err
 			}
 		}
@@ -93,14 +94,16 @@ func (s *Store) ReadScatter(ctx context.Context, key string, dsts [][]byte, offs
 }
 
 // openRange asks for a range. The reply must say that it is that range: some servers and proxies answer with the whole object or
-// with what they have.
-func (s *Store) openRange(ctx context.Context, c call, offset, length int64) (io.ReadCloser, error) {
-	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(c.key),
+// with what they have. With an ETag it must be of that object still.
+func (s *Store) openRange(ctx context.Context, c call, offset, length int64, etag *string) (*reading, error) {
+	request, end := context.WithCancel(ctx)
+	out, err := s.client.GetObject(request, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(c.key), IfMatch: etag,
 		Range: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))})
-	if size, beyond := s.beyond(ctx, err, c.key); beyond {
-		return nil, objectstore.ShortRange(c.key, offset, int(length), size)
-	}
 	if err != nil {
+		defer end()
+		if size, beyond := s.beyond(ctx, err, c.key); beyond {
+			return nil, objectstore.ShortRange(c.key, offset, int(length), size)
+		}
 		return nil, s.failed(ctx, err, c)
 	}
 	first, last, size, ok := parseContentRange(aws.ToString(out.ContentRange))
@@ -117,29 +120,10 @@ func (s *Store) openRange(ctx context.Context, c call, offset, length int64) (io
 	}
 	if err != nil {
 		_ = out.Body.Close()
+		end()
 		return nil, err
 	}
-	return out.Body, nil
-}
-
-// fill reads exactly dst.
-func (s *Store) fill(ctx context.Context, body io.Reader, dst []byte, c call, offset int64) error {
-	n, err := io.ReadFull(body, dst)
-	if err == nil || err == io.EOF && len(dst) == 0 {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return status.Wrapf(ctx.Err(), "%s %s at byte %d", c.verb, c.key, offset+int64(n))
-	}
-	return status.Errorf(status.Transient, "%s %s: the reply broke off at byte %d: %w", c.verb, c.key, offset+int64(n), err)
-}
-
-// drained makes sure that a body ends here, which also returns the connection to the pool.
-func drained(body io.Reader, c call, offset int64) error {
-	if extra, err := body.Read(make([]byte, 1)); extra > 0 || err != nil && err != io.EOF {
-		return status.Errorf(status.Corrupt, "%s %s: the reply goes on after byte %d (%v)", c.verb, c.key, offset, err)
-	}
-	return nil
+	return &reading{store: s, c: c, body: s.watch(out.Body, end), etag: out.ETag, at: offset, end: offset + length}, nil
 }
 
 // beyond tells that a range starts behind the end of the object, and where that is.

@@ -31,6 +31,7 @@ type Store struct {
 	log         *slog.Logger
 	parts       *budget.Tasks
 	aborts      *aborts
+	minRate     int64        // of bodies that are read, bytes per second
 	shared      budget.Retry // whose budget repeats of requests draw from
 	sums        checksums
 	refusal     refusal
@@ -62,7 +63,7 @@ func Open(ctx context.Context, c Config, log *slog.Logger) (*Store, error) {
 	if c.Region == "" {
 		return nil, status.Errorf(status.Invalid, "S3 store: store.s3.region is not set, and neither the environment nor the AWS files name a region")
 	}
-	s := &Store{config: c, transport: transport, credentials: aws.NewCredentialsCache(id.provider), log: log, parts: budget.NewTasks("s3", log)}
+	s := &Store{config: c, transport: transport, credentials: aws.NewCredentialsCache(id.provider), log: log, parts: budget.NewTasks("s3", log), minRate: readRate}
 	s.aborts = &aborts{send: s.sendAbort, retry: func() budget.Retry { return s.repeats(abortRetry) }, log: log, tasks: budget.NewTasks("s3.abort", log)}
 	s.sums.asking = make(chan struct{}, 1)
 	if c.Checksum != Auto {
@@ -133,6 +134,10 @@ func newTransport(c Config) (*http.Transport, error) {
 // ShareRetries makes repeats of single requests (parts, completions, aborts, rests of bodies) draw from the budget of r and count with
 // it: its Shared, Made and Refused. It comes before the first call.
 func (s *Store) ShareRetries(r budget.Retry) { s.shared = r }
+
+// LeastRate sets how many bytes a second a body must deliver; one that stays behind for ten seconds is ended and its rest asked for.
+// It comes before the first call.
+func (s *Store) LeastRate(bytesPerSecond int64) { s.minRate = bytesPerSecond }
 
 // repeats is r within the shared budget.
 func (s *Store) repeats(r budget.Retry) budget.Retry {
