@@ -1,0 +1,79 @@
+package scenario
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/integration/cluster"
+	"tidemark/integration/rig"
+)
+
+// TestNothingStaysOpen: after a thousand copies, copies that failed, reads from the store and the deletion of the topics the broker holds
+// no deleted file, and no descriptor below the store: the space that Kafka frees is free.
+func TestNothingStaysOpen(t *testing.T) {
+	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick, Properties: map[string]string{
+		"log.segment.delete.delay.ms": "100", "log.initial.task.delay.ms": "1000", "file.delete.delay.ms": "100"}})
+	const many, table, partitions, rounds = "many", "rows", 20, 54
+	w.Topic(many, partitions, map[string]string{"segment.ms": "1"}) // each record closes the segment before it
+	w.Topic(table, 1, nil)
+	w.CreateTable(table)
+	_, id := w.TopicID(many)
+	s, cl := rig.NewSeeded(12), w.Client(kgo.ProducerLinger(0))
+	w.Fill(cl, s, table, 0, 2500<<10)
+	store := dirOutage(w.StoreDir())
+	for round := range rounds {
+		if round == rounds/2 { // copies fail for a while
+			if err := store.down(); err != nil {
+				t.Fatal(err)
+			}
+			w.AwaitLog(0, "Error occurred while copying log segments", time.Minute)
+			if err := store.up(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var records []*kgo.Record
+		for p := range int32(partitions) {
+			records = append(records, &kgo.Record{Topic: many, Partition: p, Value: s.Value(2<<10, "round %d partition %d ", round, p)})
+		}
+		w.Produce(cl, records...)
+	}
+	failures := strings.Count(w.Cluster.Nodes[0].Log(), "Error occurred while copying log segments")
+	w.TierAll(many)
+	w.TierAll(table)
+	w.Covered(table)
+	copies := len(w.Stored(id))
+	if copies < 1000 || failures == 0 {
+		t.Errorf("%d segments were copied and %d copies failed; a thousand and some are to be tested", copies, failures)
+	}
+	if n := len(w.Consume(many)); n != rounds*partitions {
+		t.Errorf("%d records were read from the store, %d were produced", n, rounds*partitions)
+	}
+	w.NothingDeletedIsHeld() // local segments were deleted
+	if _, err := w.Admin().DeleteTopics(w.Ctx, many, table); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually(2*time.Minute, func() error {
+		if left := w.Stored(id); len(left) > 0 {
+			return fmt.Errorf("%d segments of the deleted topic are still stored", len(left))
+		}
+		for _, pattern := range []string{many + "-*", table + "-*"} {
+			if left, _ := filepath.Glob(filepath.Join(w.Cluster.Nodes[0].LogDirs[0], pattern)); len(left) > 0 {
+				return fmt.Errorf("%d directories of deleted topics are left, such as %s", len(left), left[0])
+			}
+		}
+		return nil
+	})
+	w.NothingDeletedIsHeld()
+	w.Eventually(time.Minute, func() error {
+		if open := w.OpenBelow(1, w.StoreDir()); open > 0 {
+			return fmt.Errorf("%d files of the store are open", open)
+		}
+		return nil
+	})
+	w.Done("%d copies, %d tasks that failed, two deleted topics: the broker holds no deleted file", copies, failures)
+}
