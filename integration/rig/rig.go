@@ -173,7 +173,7 @@ func (w *Rig) Admin() *kadm.Client {
 	return w.asking
 }
 
-// Topic creates a tiered topic of small segments.
+// Topic creates a tiered topic of small segments. An empty value leaves a setting to the brokers.
 func (w *Rig) Topic(name string, partitions int32, configs map[string]string) {
 	w.Helper()
 	all := map[string]*string{}
@@ -184,6 +184,9 @@ func (w *Rig) Topic(name string, partitions int32, configs map[string]string) {
 	set("retention.ms", "-1")
 	for k, v := range configs {
 		set(k, v)
+		if v == "" {
+			delete(all, k)
+		}
 	}
 	replicas := int16(min(len(w.Cluster.Nodes), 3))
 	w.Eventually(time.Minute, func() error {
