@@ -43,3 +43,15 @@ func TestDescribeWhatIsDeleted(t *testing.T) {
 type everything struct{}
 
 func (everything) Held([16]byte, int32, int64, int64) bool { return true }
+
+// fill reads until p is full.
+func fill(t testing.TB, s *Stream, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var m int
+		if m, err = s.Next(deadline(t), p[n:]); m == 0 {
+			break
+		}
+		n += m
+	}
+	return n, err
+}

@@ -168,7 +168,7 @@ func readBack(t testing.TB, m *Manager, c closed) {
 	}
 	defer s.Close()
 	got := make([]byte, total)
-	if n, err := s.Next(deadline(t), got); err != nil || n != len(got) {
+	if n, err := fill(t, s, got); err != nil || n != len(got) {
 		t.Fatalf("%d of %d bytes, %v", n, total, err)
 	}
 	if !bytes.Equal(got, c.log) {
@@ -182,7 +182,7 @@ func readBack(t testing.TB, m *Manager, c closed) {
 			return err
 		}
 		p := make([]byte, b.Size())
-		if n, err := s.Next(deadline(t), p); err != nil || n != len(p) || !bytes.Equal(p, b.Bytes()) {
+		if n, err := fill(t, s, p); err != nil || n != len(p) || !bytes.Equal(p, b.Bytes()) {
 			return fmt.Errorf("batch at %d: %d of %d bytes, %w", b.Pos, n, len(p), err)
 		}
 		return nil
@@ -332,7 +332,7 @@ func TestDamagedObjectsAreNamed(t *testing.T) {
 			store.Add(storetest.Fault{Op: storetest.Range, Key: "." + suffix, Times: -1, Effect: effect})
 			s, _, err := m.OpenSegment(deadline(t), c.Segment, nil, 0, -1)
 			if err == nil {
-				_, err = s.Next(deadline(t), make([]byte, c.Size))
+				_, err = fill(t, s, make([]byte, c.Size))
 			}
 			if !status.Is(err, status.Corrupt) || !strings.Contains(err.Error(), "."+suffix) {
 				t.Errorf("%s, effect %d: %v (%v), want Corrupt naming it", suffix, effect, err, status.Of(err))

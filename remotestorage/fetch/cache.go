@@ -177,5 +177,13 @@ func (c *cache[K, V]) size(key K) (int64, bool) {
 	return 0, false
 }
 
+// landed tells whether the value of key is there.
+func (c *cache[K, V]) landed(key K) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[key]
+	return e != nil && e.el != nil
+}
+
 // used is the memory in use in bytes.
 func (c *cache[K, V]) used() int64 { return c.mem.Used() }

@@ -148,7 +148,7 @@ func TestWaitingForMemoryEndsWithTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.chunks.get(deadline(t), s, 0)
+	e, err := f.chunks.get(deadline(t), s, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

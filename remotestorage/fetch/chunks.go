@@ -47,6 +47,7 @@ type chunk struct {
 	queue *list.List
 	el    *list.Element
 	again rival // the second request for it
+	early bool  // asked for before the sidecar was known
 }
 
 // data is the original bytes, for who holds a reference of a landed chunk.
@@ -61,38 +62,41 @@ func (e *chunk) over() bool {
 	}
 }
 
-// get returns chunk i of a segment, landed, and starts what the plan says. put must be called when it is no longer used.
-// ctx frees the caller only: what is on its way goes on.
-func (c *chunks) get(ctx context.Context, s *Segment, i int) (*chunk, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, status.Wrapf(err, "read %v", chunkKey{s.log, i})
-	}
-	e, err := c.want(s, i)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.wait(ctx, s, e); err != nil {
+// get returns chunk i of a segment, landed, and starts what the plan says; the chunks up to last will be wanted with it. put must be
+// called when it is no longer used. ctx frees the caller only: what is on its way goes on.
+func (c *chunks) get(ctx context.Context, s *Segment, i, last int) (*chunk, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, status.Wrapf(err, "read %v", chunkKey{s.log, i})
+		}
+		e, err := c.want(s, i, last)
+		if err != nil {
+			return nil, err
+		}
+		if err = c.wait(ctx, s, e); err == nil {
+			return e, nil
+		}
 		c.put(e, false)
-		return nil, err
+		if !e.early || !e.over() { // a GET that was made on the strength of the custom metadata costs nobody the read
+			return nil, err
+		}
 	}
-	return e, nil
 }
 
 // want notes a use of chunk i and starts the runs that are due.
-func (c *chunks) want(s *Segment, i int) (*chunk, error) {
+func (c *chunks) want(s *Segment, i, last int) (*chunk, error) {
 	key := chunkKey{s.log, i}
 	size := int64(s.m.Room(i))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	most := min(c.ahead, c.mem.mem.Capacity()*3/4/c.streams.count(now))
-	window := c.history.window(key, size, c.streams.inherited(s), most)
+	window := c.window(s, i, now)
 	missing := func(j int) bool { return c.entries[chunkKey{s.log, j}] == nil }
 	e := c.entries[key]
 	switch {
 	case e == nil:
 		c.f.count.misses.Inc()
-		if !c.start(s, demand(s.m, i, window, c.most, missing), true) {
+		if !c.start(s, demand(s.m, i, max(window, together(s.m, i, last)), c.most, missing), demanded) {
 			return nil, status.Errorf(status.Closed, "read %v: the reader is closed", key)
 		}
 		e = c.entries[key]
@@ -106,9 +110,9 @@ func (c *chunks) want(s *Segment, i int) (*chunk, error) {
 	e.read = true
 	c.history.note(key, window)
 	c.streams.note(s, i, window > size, window, now)
-	next, beyond := ahead(s.m, i, window, c.most, missing)
+	next, beyond := further(s.m, i, window, c.most, missing)
 	if next.len() > 0 {
-		c.start(s, next, false)
+		c.start(s, next, ahead)
 	}
 	if s.next != nil && beyond >= min(window/2, c.most) && c.streams.handOver(s, beyond/c.most+1) {
 		c.f.readNext(*s.next, beyond)
@@ -116,20 +120,54 @@ func (c *chunks) want(s *Segment, i int) (*chunk, error) {
 	return e, nil
 }
 
+// window is how far a reader that comes to chunk i may be ahead. The caller holds mu.
+func (c *chunks) window(s *Segment, i int, now time.Time) int64 {
+	most := min(c.ahead, c.mem.mem.Capacity()*3/4/c.streams.count(now))
+	return c.history.window(chunkKey{s.log, i}, int64(s.m.Room(i)), c.streams.inherited(s), most)
+}
+
+// foresee starts the run of a reader that is about to come to chunk i, if that is missing.
+func (c *chunks) foresee(s *Segment, i, last int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	missing := func(j int) bool { return c.entries[chunkKey{s.log, j}] == nil }
+	if missing(i) {
+		c.start(s, demand(s.m, i, max(c.window(s, i, time.Now()), together(s.m, i, last)), c.most, missing), foreseen)
+	}
+}
+
+// landed tells whether chunk i is there.
+func (c *chunks) landed(s *Segment, i int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[chunkKey{s.log, i}]
+	return e != nil && e.over()
+}
+
+// urgency is why a run is started.
+type urgency int
+
+const (
+	ahead    urgency = iota // nobody waits for it
+	foreseen                // somebody will, in a moment
+	demanded                // somebody waits
+)
+
 // start puts the chunks of a run on their way, as many as there is memory for; the first of a demanded run waits for
 // memory. It reports false when there is nothing to start or the fetcher is closed. The caller holds mu.
-func (c *chunks) start(s *Segment, r run, demanded bool) bool {
-	l := &loading{c: c, s: s, demanded: demanded}
-	if !demanded && !c.slotFree() {
+func (c *chunks) start(s *Segment, r run, why urgency) bool {
+	l := &loading{c: c, s: s, demanded: why == demanded}
+	if why == ahead && !c.slotFree() {
 		return false
 	}
 	for i := r.from; i < r.to; i++ {
 		size := s.m.Room(i)
-		buf, ok := c.tryBuffer(size, demanded && i == r.from)
-		if !ok && !(demanded && i == r.from) {
+		waits := why == demanded && i == r.from
+		buf, ok := c.tryBuffer(size, waits)
+		if !ok && !waits {
 			break
 		}
-		e := &chunk{key: chunkKey{s.log, i}, size: size, buf: buf, done: make(chan struct{}), run: l}
+		e := &chunk{key: chunkKey{s.log, i}, size: size, buf: buf, done: make(chan struct{}), run: l, early: s.early != nil}
 		l.chunks, l.bufs = append(l.chunks, e), append(l.bufs, buf)
 	}
 	if len(l.chunks) == 0 {
@@ -143,7 +181,7 @@ func (c *chunks) start(s *Segment, r run, demanded bool) bool {
 	}
 	for _, e := range l.chunks {
 		c.entries[e.key] = e
-		if !demanded {
+		if why == ahead {
 			c.f.aheadBytes.Add(int64(e.size))
 		}
 	}
@@ -253,17 +291,20 @@ func (c *chunks) readAhead(s *Segment, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := run{}
-	for size := int64(0); r.to < len(s.m.Chunks) && size < min(bytes, c.most); r.to++ {
-		if c.entries[chunkKey{s.log, r.to}] != nil {
-			if r.len() > 0 {
-				break
-			}
-			r.from = r.to + 1
+	for at, size := int64(0), int64(0); r.to < len(s.m.Chunks) && at < bytes && size < c.most; r.to++ {
+		n := int64(s.m.Room(r.to))
+		at += n
+		if c.entries[chunkKey{s.log, r.to}] == nil {
+			size += n
+			continue
 		}
-		size += int64(s.m.Room(r.to))
+		if r.len() > 0 {
+			break
+		}
+		r.from = r.to + 1
 	}
 	if r.len() > 0 {
-		c.start(s, r, false)
+		c.start(s, r, ahead)
 	}
 }
 

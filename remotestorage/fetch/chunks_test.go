@@ -50,18 +50,19 @@ func atRest(t testing.TB, f *Fetcher) {
 func sequence(t testing.TB, f *Fetcher, ref Ref, want []byte, piece int) {
 	t.Helper()
 	p := make([]byte, piece)
-	for pos := 0; pos < len(want); pos += piece {
+	for pos := 0; pos < len(want); {
 		s, _, err := f.Open(deadline(t), ref, int64(pos), -1)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		n, err := s.Next(deadline(t), p)
-		if err != nil || !bytes.Equal(p[:n], want[pos:min(pos+piece, len(want))]) {
+		if err != nil || n == 0 || pos+n > len(want) || !bytes.Equal(p[:n], want[pos:pos+n]) {
 			t.Errorf("at %d: %d bytes, %v", pos, n, err)
 			return
 		}
 		s.Close()
+		pos += n
 	}
 }
 

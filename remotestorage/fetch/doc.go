@@ -12,6 +12,9 @@
 // jump. A chunk is handed out as soon as its own bytes have come. A GET that stands still while somebody waits is made a
 // second time, within bounds.
 //
+// The first bytes of a stream are asked for beside the sidecar where the custom metadata says where they lie, and are handed out once
+// the sidecar has confirmed them. A sidecar whose GET stands still is asked for a second time too.
+//
 // A chunk or sidecar that several readers want at once is read once. Failures are never kept: the next reader asks the
 // store again. When a reader gives up, bytes that are already on their way still land in the cache, because the broker
 // drops the result of a read that took too long and asks again for the same offset.

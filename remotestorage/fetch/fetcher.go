@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -63,12 +62,8 @@ type Fetcher struct {
 	log      *slog.Logger
 
 	aheadBytes, wastedBytes telemetry.Counter
-}
 
-// sidecar is a checked sidecar with its own checksum.
-type sidecar struct {
-	*stored.Sidecar
-	crc uint32
+	sidecarLatency latency
 }
 
 type chunkKey struct {
@@ -123,114 +118,6 @@ func (f *Fetcher) Close(d time.Duration) bool {
 		f.chunks.close()
 	}
 	return ended
-}
-
-// Sidecar returns the checked sidecar of a segment, with one GET if it is not cached. The result may be kept; its indexes
-// must not be changed. Errors: NotFound, Corrupt, Unsupported, and those of the store.
-func (f *Fetcher) Sidecar(ctx context.Context, ref Ref) (*stored.Sidecar, error) {
-	_, key := ref.Keys()
-	var meta *stored.Metadata
-	if len(ref.Custom) > 0 {
-		m, err := stored.DecodeMetadata(ref.Custom)
-		if err != nil {
-			return nil, status.Wrapf(err, "segment of sidecar %s", key)
-		}
-		meta = &m
-	}
-	size, err := f.sidecarSize(ctx, key, meta)
-	if err != nil {
-		return nil, err
-	}
-	s, unpin, err := f.sidecars.get(ctx, key, size, func(ctx context.Context) (sidecar, error) {
-		return f.loadSidecar(ctx, key, size)
-	})
-	if err != nil {
-		return nil, err
-	}
-	// The budget counts what the cache keeps. What is handed out is in use for the length of a call.
-	defer unpin()
-	if err := s.matches(ref, meta); err != nil {
-		f.damaged.Inc()
-		return nil, status.Wrapf(err, "sidecar %s", key)
-	}
-	return s.Sidecar, nil
-}
-
-// sidecarSize is the size that the sidecar must have: that of the custom metadata, else that of the object.
-func (f *Fetcher) sidecarSize(ctx context.Context, key string, meta *stored.Metadata) (int64, error) {
-	size, ok := f.sidecars.size(key)
-	if meta != nil {
-		size, ok = int64(meta.SidecarSize), true
-	}
-	if !ok {
-		ctx, cancel := f.pace.WithDeadline(ctx, 0)
-		defer cancel()
-		info, err := f.store.Head(ctx, key)
-		if err != nil {
-			return 0, err
-		}
-		size = info.Size
-	}
-	if size > stored.MaxSidecarSize {
-		return 0, status.Errorf(status.Corrupt, "sidecar %s: %d bytes, more than the largest of %d", key, size, stored.MaxSidecarSize)
-	}
-	return size, nil
-}
-
-func (f *Fetcher) loadSidecar(ctx context.Context, key string, size int64) (sidecar, error) {
-	defer f.took(time.Now())
-	data := make([]byte, size)
-	var s *stored.Sidecar
-	var err error
-	for range 2 { // once more: they may have been damaged on their way
-		if err := f.store.ReadRange(ctx, key, data, 0); err != nil {
-			return sidecar{}, f.noted(err)
-		}
-		if s, err = stored.DecodeSidecar(data); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		return sidecar{}, f.noted(status.Wrapf(err, "sidecar %s, first %d bytes", key, size))
-	}
-	if s, err = s.Open(f.keys); err != nil {
-		return sidecar{}, f.noted(status.Wrapf(err, "sidecar %s", key))
-	}
-	return sidecar{s, s.CRC()}, nil
-}
-
-// matches compares a sidecar with what the caller knows about the segment.
-func (s sidecar) matches(ref Ref, meta *stored.Metadata) error {
-	m := s.Manifest
-	if m.Identity != ref.Identity {
-		return status.Errorf(status.Corrupt, "it is that of partition %d, base offset %d, topic id %x, segment id %x; wanted %d, %d, %x, %x",
-			m.Partition, m.BaseOffset, m.TopicID, m.SegmentID, ref.Partition, ref.BaseOffset, ref.TopicID, ref.SegmentID)
-	}
-	if ref.Size >= 0 && m.Map.Size != ref.Size {
-		return status.Errorf(status.Corrupt, "it describes a segment of %d bytes, Kafka's metadata says %d", m.Map.Size, ref.Size)
-	}
-	if meta == nil {
-		return nil
-	}
-	if meta.Size != m.Map.StoredSize {
-		return status.Errorf(status.Corrupt, "it describes a log object of %d bytes, the custom metadata says %d", m.Map.StoredSize, meta.Size)
-	}
-	if s.Size() != int64(meta.SidecarSize) || s.crc != meta.SidecarCRC {
-		return status.Errorf(status.Corrupt, "%d bytes with CRC32C %08x, the custom metadata says %d with %08x",
-			s.Size(), s.crc, meta.SidecarSize, meta.SidecarCRC)
-	}
-	return nil
-}
-
-// readNext starts to read the first bytes of a segment that is likely to be wanted next.
-func (f *Fetcher) readNext(ref Ref, bytes int64) {
-	f.tasks.Go("read ahead", func(ctx context.Context) {
-		ctx, cancel := f.pace.WithDeadline(ctx, 0)
-		defer cancel()
-		if s, err := f.Segment(ctx, ref); err == nil { // else whoever wants it will be told
-			f.chunks.readAhead(s, bytes)
-		}
-	})
 }
 
 func (f *Fetcher) took(start time.Time) { f.seconds.Observe(time.Since(start).Seconds()) }

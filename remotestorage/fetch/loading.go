@@ -241,7 +241,11 @@ func (l *loading) decode(ctx context.Context, k int, buf *buffer) error {
 
 // check compares the bytes of chunk k of the run with the manifest.
 func (l *loading) check(k int, data []byte) error {
-	want := l.s.m.Chunks[l.chunks[k].key.chunk]
+	m, err := l.s.checked()
+	if err != nil {
+		return err
+	}
+	want := m.Chunks[l.chunks[k].key.chunk]
 	if got := stored.CRC(data); got != want.CRC {
 		return status.Errorf(status.Corrupt, "log object %s: bytes [%d, %d) have CRC32C %08x, the sidecar says %08x: the object is damaged",
 			l.s.log, want.Stored, want.Stored+int64(want.StoredSize), got, want.CRC)
@@ -278,6 +282,9 @@ func (l *loading) alone(err error, bad []int, k int) bool {
 func (l *loading) reread(ctx context.Context, k int) error {
 	c, e := l.c, l.chunks[k]
 	return c.f.tasks.Guard("load", func() error {
+		if _, err := l.s.checked(); err != nil {
+			return err // it was not the bytes
+		}
 		ctx, cancel := c.pace.WithDeadline(ctx, int64(e.size))
 		defer cancel()
 		c.f.gets.Inc()

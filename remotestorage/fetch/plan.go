@@ -28,10 +28,18 @@ func demand(m stored.Map, i int, window, most int64, missing func(i int) bool) r
 	return r
 }
 
-// ahead is the GET to start for a reader that is at chunk i, if any, and how many bytes of the window lie behind the end of
+// together is the size of the chunks i to last.
+func together(m stored.Map, i, last int) (bytes int64) {
+	for ; i <= last; i++ {
+		bytes += int64(m.Room(i))
+	}
+	return bytes
+}
+
+// further is the GET to start for a reader that is at chunk i, if any, and how many bytes of the window lie behind the end of
 // the segment. So that GETs are large, it is not started before half of the window is missing, or all that is left of
 // the segment.
-func ahead(m stored.Map, i int, window, most int64, missing func(i int) bool) (r run, beyond int64) {
+func further(m stored.Map, i int, window, most int64, missing func(i int) bool) (r run, beyond int64) {
 	left := window - int64(m.Room(i))
 	j := i + 1
 	for ; j < len(m.Chunks) && !missing(j); j++ {

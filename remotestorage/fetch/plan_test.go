@@ -51,7 +51,7 @@ func TestPlanOfAnyState(t *testing.T) {
 				t.Fatalf("demand of chunk %d is %v", i, r)
 			}
 		}
-		r, beyond := ahead(m, i, window, most, missing)
+		r, beyond := further(m, i, window, most, missing)
 		check("ahead", r, i+1)
 		if beyond < 0 || beyond > window || beyond > 0 && r.to != n && r.len() > 0 {
 			t.Fatalf("%v, %d bytes beyond the end", r, beyond)
@@ -84,7 +84,7 @@ func TestPlanOfSequenceAndJumps(t *testing.T) {
 			take(demand(m, i, w, 32*mib, missing))
 		}
 		h.note(chunkKey{"a", i}, w)
-		r, _ := ahead(m, i, w, 32*mib, missing)
+		r, _ := further(m, i, w, 32*mib, missing)
 		take(r)
 	}
 	for i := range 100 {
