@@ -28,23 +28,28 @@ func (m *Manager) Copy(ctx context.Context, seg Segment, paths Paths) (custom []
 	defer leave()
 	f := m.metrics.begin(seg.Size)
 	defer func() { m.metrics.finish(f, err) }()
+	defer m.watchSlow(seg, f)()
 	err = m.tasks.Guard("copy", func() (err error) {
-		custom, err = m.copy(ctx, seg, paths)
+		custom, err = m.copy(objectstore.WithTally(ctx, &f.tally), f, seg, paths)
 		return err
 	})
 	if err != nil {
+		_, failed, _ := f.at()
 		log, _ := seg.identity().Keys()
-		return nil, status.Wrapf(err, "copy of offsets %d to %d of %s-%d to %s", seg.BaseOffset, seg.EndOffset, seg.Topic, seg.Partition, log)
+		return nil, status.Wrapf(err, "copy of offsets %d to %d of %s-%d to %s failed in stage %s after %v", seg.BaseOffset, seg.EndOffset, seg.Topic, seg.Partition, log,
+			failed, millis(time.Since(f.start)))
 	}
+	m.completed(seg, f)
 	return custom, nil
 }
 
-func (m *Manager) copy(ctx context.Context, seg Segment, paths Paths) ([]byte, error) {
+func (m *Manager) copy(ctx context.Context, f *flight, seg Segment, paths Paths) ([]byte, error) {
 	files, err := openFiles(seg, paths)
 	if err != nil {
 		return nil, err
 	}
 	defer files.close()
+	f.enter(waiting)
 	release, err := m.slots.Acquire(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -57,14 +62,16 @@ func (m *Manager) copy(ctx context.Context, seg Segment, paths Paths) ([]byte, e
 	defer form.close()
 	ctx, cancel := m.cfg.copyPace().WithDeadline(ctx, seg.Size)
 	defer cancel()
+	f.enter(checking)
 	sidecar, meta, err := m.describe(ctx, seg, files, form)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.upload(ctx, seg, files, form.object(), sidecar); err != nil {
+	if err := m.upload(ctx, f, seg, files, form.object(), sidecar); err != nil {
 		return nil, err
 	}
 	m.metrics.stored.Add(meta.Size)
+	f.enter(handing)
 	custom := meta.Encode()
 	seg.Custom = custom
 	m.handOver(seg, paths.Log, files)
@@ -94,20 +101,23 @@ func (m *Manager) describe(ctx context.Context, seg Segment, files *files, form 
 }
 
 // upload writes both objects, the sidecar last. Unless both are there at the end, a panic included, it removes them.
-func (m *Manager) upload(ctx context.Context, seg Segment, files *files, object objectstore.Source, sidecar []byte) error {
+func (m *Manager) upload(ctx context.Context, f *flight, seg Segment, files *files, object objectstore.Source, sidecar []byte) error {
 	logKey, sidecarKey := seg.identity().Keys()
 	complete := false
 	defer func() {
 		if !complete {
+			f.enter(cleaning)
 			m.cleanUp(ctx, seg)
 		}
 	}()
+	f.enter(uploading)
 	if err := m.put(ctx, logKey, object); err != nil {
 		return err
 	}
 	if fi, err := files.log.Stat(); err != nil || fi.Size() != files.size {
 		return status.Errorf(status.Corrupt, "log file %s changed its size during the copy", files.log.Name())
 	}
+	f.enter(completing)
 	if err := m.put(ctx, sidecarKey, bytes.NewReader(sidecar)); err != nil {
 		return err
 	}

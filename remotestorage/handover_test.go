@@ -68,7 +68,7 @@ func TestHandOverCannotHurtACopy(t *testing.T) {
 				c.ID[4]++
 				copied(t, m, &c)
 			}
-			if n := m.tasks.Running(); n > maxHandOvers {
+			if n := m.passing.Used(); n > maxHandOvers {
 				t.Errorf("%d hand-overs under way", n)
 			}
 			close(block)

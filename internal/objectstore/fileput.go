@@ -39,6 +39,7 @@ func (s *File) Put(ctx context.Context, key string, src Source, cond Condition) 
 			return Info{}, err
 		}
 	}
+	TallyOf(ctx).Request()
 	temp := temps + "/" + rand.Text()
 	info, err := s.writeTemp(ctx, key, temp, src)
 	if err == nil {
@@ -48,6 +49,7 @@ func (s *File) Put(ctx context.Context, key string, src Source, cond Condition) 
 		_ = s.root.Remove(temp)
 		return Info{}, err
 	}
+	TallyOf(ctx).Part()
 	if cond.Absent {
 		_ = s.root.Remove(temp) // the object has its own name; a temporary one that stays is removed at a later open
 	}

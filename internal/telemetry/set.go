@@ -139,6 +139,18 @@ func (s *Set) Histogram(name, help string, buckets []float64) Histogram {
 	return Histogram{h}
 }
 
+// Histograms registers one histogram per value of a label, all of which exist from the start.
+func (s *Set) Histograms(name, help string, buckets []float64, label string, values ...string) map[string]Histogram {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: Prefix + name, Help: help, Buckets: buckets}, []string{label})
+	s.registry.MustRegister(v)
+	s.describe(name, "histogram", help, []string{label}, values)
+	out := make(map[string]Histogram, len(values))
+	for _, value := range values {
+		out[value] = Histogram{v.WithLabelValues(value)}
+	}
+	return out
+}
+
 // Sample is one number of a snapshot. Labels is "" or "k=v,k=v" in label order; Help is one line.
 type Sample struct {
 	Name   string

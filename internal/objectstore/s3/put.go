@@ -67,6 +67,7 @@ func (s *Store) putWhole(ctx context.Context, key string, src objectstore.Source
 	case err != nil:
 		return objectstore.Info{}, s.failed(ctx, err, call{verb: "put", key: key, cond: cond})
 	}
+	objectstore.TallyOf(ctx).Part()
 	return objectstore.Info{Key: key, Size: src.Size(), ETag: bare(out.ETag), Modified: time.Now()}, nil
 }
 
@@ -190,6 +191,7 @@ func (u *upload) part(ctx context.Context, number int32, offset, length int64) (
 	case err != nil:
 		return types.CompletedPart{}, status.Wrapf(u.store.failed(ctx, err, call{verb: "put", key: u.key}), "part %d", number)
 	}
+	objectstore.TallyOf(ctx).Part()
 	return types.CompletedPart{PartNumber: aws.Int32(number), ETag: out.ETag, ChecksumCRC32C: sum.crc32c}, nil
 }
 
