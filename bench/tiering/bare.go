@@ -18,7 +18,10 @@ import (
 // bareCost is what moving the same bytes costs a bare S3 client in this process.
 type bareCost struct{ put, get, copied measure.Cost }
 
-// bare puts a file in parts, gets it back in ranges of one part, and copies it on the disk.
+// bareGet is within what a plugin's reads of one consumer are.
+const bareGet = 16 << 20
+
+// bare puts a file in parts, gets it back in ranges of bareGet bytes, and copies it on the disk.
 func bare(ctx context.Context, dir string, size int64) (b bareCost, err error) {
 	server, err := objectserver.Start(ctx, filepath.Join(dir, "bare-server"))
 	if err != nil {
@@ -46,7 +49,7 @@ func bare(ctx context.Context, dir string, size int64) (b bareCost, err error) {
 	}); err != nil {
 		return b, err
 	}
-	buffer := make([]byte, config.PartSize)
+	buffer := make([]byte, bareGet)
 	if b.get, err = costOf(size, func() error {
 		for at := int64(0); at < size; at += int64(len(buffer)) {
 			if err := store.ReadRange(ctx, "object", buffer[:min(int64(len(buffer)), size-at)], at); err != nil {

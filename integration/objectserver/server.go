@@ -54,7 +54,7 @@ type Server struct {
 func (s *Server) Config(prefix string) s3.Config {
 	return s3.Config{Bucket: s.Bucket, Prefix: prefix, Region: Region, Endpoint: s.Endpoint, PathStyle: true, Credentials: s3.Static,
 		AccessKey: s.AccessKey, SecretKey: telemetry.Secret(s.SecretKey),
-		SinglePutBelow: 16 << 20, PartSize: 16 << 20, Concurrency: 4, Connections: 64, Checksum: s3.CRC32C, SignPayload: true}
+		SinglePutBelow: 32 << 20, Concurrency: 4, Connections: 64, Checksum: s3.CRC32C, SignPayload: true}
 }
 
 // DataDir is where the server keeps its objects.

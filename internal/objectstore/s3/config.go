@@ -36,8 +36,8 @@ type Config struct {
 	Checksum    string `config:"store.s3.checksum" default:"auto" doc:"Checksum that uploads carry in a header, so that the store refuses a body that was damaged on its way: crc32c, md5, none, or auto: the first upload finds out whether the store checks CRC32C, otherwise MD5 is sent. Bodies are never sent in the aws-chunked form, which many stores refuse."`
 	SignPayload bool   `config:"store.s3.sign.payload" default:"true" doc:"Over http: sign the body of uploads too, which costs a SHA-256 of every byte. False leaves the body to store.s3.checksum. Over https the body is never signed: the connection protects it."`
 
-	SinglePutBelow int64 `config:"store.s3.single.put.below.bytes" default:"16777216" doc:"Objects smaller than this are sent in one request, larger ones in parts."`
-	PartSize       int64 `config:"store.s3.part.bytes" default:"16777216" doc:"Size of a part, at least 5 MiB. Larger parts cost fewer requests and more repetition after an error. Grows by itself for objects of more than 10000 parts."`
+	SinglePutBelow int64 `config:"store.s3.single.put.below.bytes" default:"33554432" doc:"Objects smaller than this are sent in one request, larger ones in parts, which take two requests more."`
+	PartSize       int64 `config:"store.s3.part.bytes" default:"0" doc:"Size of a part, at least 5 MiB. Larger parts cost fewer requests and more repetition after an error; no memory, because they are read from the file as they are sent. 0 chooses by the size of the object: as many parts as are sent at once, each of 16 to 64 MiB. Grows by itself for objects of more than 10000 parts."`
 	Concurrency    int   `config:"store.s3.part.concurrency" default:"4" doc:"Parts of one object sent at the same time. More is faster and takes more of the network from producers and consumers."`
 	Connections    int   `config:"store.s3.connections.max" default:"64" doc:"Connections to the endpoint at most; calls beyond wait for one."`
 }
@@ -87,7 +87,7 @@ func (c Config) Validate() (faults []string) {
 		fault(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "", "store.s3.proxy: not of the form http(s)://host:port")
 	}
 	fault(c.ProfileName != "" && c.Credentials != Profile, "store.s3.profile: only with store.s3.credentials=profile")
-	fault(c.PartSize < minPart || c.PartSize > maxPart, "store.s3.part.bytes: %d is not between %d and %d", c.PartSize, minPart, int64(maxPart))
+	fault(c.PartSize != 0 && (c.PartSize < minPart || c.PartSize > maxPart), "store.s3.part.bytes: %d is neither 0 nor between %d and %d", c.PartSize, minPart, int64(maxPart))
 	fault(c.SinglePutBelow < 1 || c.SinglePutBelow > maxSinglePut, "store.s3.single.put.below.bytes: %d is not between 1 and %d", c.SinglePutBelow, int64(maxSinglePut))
 	fault(c.Concurrency < 1 || c.Concurrency > 64, "store.s3.part.concurrency: %d is not between 1 and 64", c.Concurrency)
 	fault(c.Connections < 1 || c.Connections > 10000, "store.s3.connections.max: %d is not between 1 and 10000", c.Connections)

@@ -82,10 +82,7 @@ func (s *Store) putParts(ctx context.Context, key string, src objectstore.Source
 			s.aborts.add(abandoned{key: key, id: created.UploadId})
 		}
 	}()
-	u := &upload{store: s, key: key, id: created.UploadId, src: src, size: s.config.PartSize, mode: mode}
-	for (src.Size()+u.size-1)/u.size > maxParts {
-		u.size *= 2
-	}
+	u := &upload{store: s, key: key, id: created.UploadId, src: src, size: s.config.partSize(src.Size()), mode: mode}
 	if err := u.send(ctx); err != nil {
 		return info, err
 	}
