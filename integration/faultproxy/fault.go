@@ -13,6 +13,8 @@ type Fault struct {
 	Status     int
 	Code       string
 	RetryAfter time.Duration // the header, in whole seconds
+	Location   string        // the header of a redirect
+	Date       time.Duration // how far the Date of the answer is from now
 
 	// BlackHole takes the connection and neither reads nor answers until the client gives up or the proxy is closed.
 	BlackHole bool

@@ -41,6 +41,8 @@ type Proxy struct {
 	script   *script
 	requests []Request
 	flying   map[*call]Request // begun and not ended
+	open     map[net.Conn]bool // connections of clients
+	most     int               // of open
 }
 
 // Start listens and forwards; the script is empty.
@@ -56,14 +58,34 @@ func Start(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Endpoint: "http://" + l.Addr().String(), options: o, target: target, script: &script{}, flying: map[*call]Request{},
+	p := &Proxy{Endpoint: "http://" + l.Addr().String(), options: o, target: target, script: &script{}, flying: map[*call]Request{}, open: map[net.Conn]bool{},
 		transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 256, IdleConnTimeout: 30 * time.Second,
 			WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10}}
 	p.closing, p.close = context.WithCancel(context.Background())
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ConnState: p.connection}
 	p.serving.Add(1)
 	go func() { defer p.serving.Done(); _ = p.server.Serve(l) }()
 	return p, nil
+}
+
+// connection follows the clients' connections.
+func (p *Proxy) connection(c net.Conn, state http.ConnState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		p.open[c] = true
+		p.most = max(p.most, len(p.open))
+	case http.StateClosed, http.StateHijacked:
+		delete(p.open, c)
+	}
+}
+
+// Connections are how many clients' connections are open, and the most there were at once. Those that a fault has taken do not count.
+func (p *Proxy) Connections() (open, most int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.open), p.most
 }
 
 // Script replaces the rules and begins to count their occurrences and to draw chances anew. No rules end all faults.
@@ -111,6 +133,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	op, key := operation(r)
 	c := &call{proxy: p, w: w, r: r, ctx: ctx,
 		record: Request{Method: r.Method, Op: op, Key: key, Range: r.Header.Get("Range"), Start: time.Now()}}
+	c.record.Signed, _ = time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	p.mu.Lock()
 	c.record.Fault, c.fault = p.script.hit(r, op, key)
 	p.flying[c] = c.record
@@ -142,10 +165,8 @@ func (c *call) serve() {
 		c.blackHole()
 		return
 	}
-	if f.Latency > 0 && f.Reset == Nowhere && f.Status == 0 && !c.hold() {
-		return
-	}
-	if !c.wait(f.Latency) {
+	if f.Latency > 0 && f.Reset == Nowhere && f.Status == 0 && !c.hold() || !c.wait(f.Latency) {
+		c.reset() // or an empty success would be sent
 		return
 	}
 	switch {
@@ -195,6 +216,12 @@ func (c *call) refuse() {
 	if f.RetryAfter > 0 {
 		c.w.Header().Set("Retry-After", fmt.Sprint(int(f.RetryAfter.Seconds())))
 	}
+	if f.Location != "" {
+		c.w.Header().Set("Location", f.Location)
+	}
+	if f.Date != 0 {
+		c.w.Header().Set("Date", time.Now().Add(f.Date).UTC().Format(http.TimeFormat))
+	}
 	c.record.Status = f.Status
 	c.w.WriteHeader(f.Status)
 	if c.r.Method != http.MethodHead {
@@ -222,9 +249,7 @@ func (c *call) forward() {
 	}
 	reply, err := c.proxy.transport.RoundTrip(out)
 	if err != nil {
-		if c.ctx.Err() == nil {
-			c.reset() // what the client sees of a server that is not there
-		}
+		c.reset() // what the client sees of a server that is not there
 		return
 	}
 	defer reply.Body.Close()

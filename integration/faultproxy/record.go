@@ -16,6 +16,7 @@ type Request struct {
 	Received int64 // bytes of the request's body that the proxy has read
 	Sent     int64 // bytes of the reply's body that the proxy has written
 	Start    time.Time
+	Signed   time.Time // the time that the signature is made for
 	Took     time.Duration
 	Fault    string // name of the rule that hit
 }

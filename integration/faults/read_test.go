@@ -166,15 +166,35 @@ func missing(w *world) {
 }
 
 func listing(w *world) {
-	w.proxy.Forget()
 	w.script(fault(faultproxy.Fault{Status: 500}, 0, faultproxy.List, faultproxy.ListUploads))
+	if _, _, err := w.proxied().List(context.Background(), "", "", 1); err == nil || w.proxy.Totals().Lists != 1 {
+		w.Errorf("a LIST through the proxy does not fail: %v", err)
+	}
 	seg := w.copy()
 	w.intact(seg)
+	w.script(fault(faultproxy.Fault{Status: 500}, 0, faultproxy.List, faultproxy.ListUploads), fault(faultproxy.Fault{Status: 403}, 0, faultproxy.PutObject))
+	failed := w.segment(0)
+	w.class("copy", w.try(&failed), status.Invalid)
+	w.script(fault(faultproxy.Fault{Status: 500}, 0, faultproxy.List, faultproxy.ListUploads))
 	w.remove(seg)
+	w.restart()
 	w.clean()
-	if n := w.proxy.Totals().Lists; n != 0 {
-		w.Errorf("%d LISTs", n)
+	if n := w.proxy.Totals().Lists; n != 1 {
+		w.Errorf("%d LISTs", n-1)
 	}
+}
+
+// proxied is the store as the plugin sees it, without its retries.
+func (w *world) proxied() *s3.Store {
+	w.Helper()
+	c := w.server.Config(w.properties["store.s3.prefix"])
+	c.Endpoint = w.proxy.Endpoint
+	store, err := s3.Open(context.Background(), c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		w.Fatalf("%v", err)
+	}
+	w.Cleanup(store.Close)
+	return store
 }
 
 func createOnly(w *world) {
@@ -220,7 +240,14 @@ func deletes(w *world) {
 		w.proxy.Forget()
 		w.remove(seg)
 		w.remove(other)
-		w.until("the deletes are refused", 20*time.Second, func() bool { return w.hits() > 0 || len(w.proxy.InFlight()) > 0 })
+		w.until("deletes are refused twice", 20*time.Second, func() bool { return w.hits() > 1 })
+		if !f.LostReply {
+			w.stored(seg)
+			w.stored(other)
+		}
+		if w.metric("delete_pending_segments") == 0 {
+			w.Errorf("nothing is pending although the store has confirmed no delete (%+v)", f)
+		}
 		w.script()
 		w.until("the objects are gone", 40*time.Second, func() bool { return w.metric("delete_pending_segments") == 0 })
 		w.clean()
@@ -229,9 +256,19 @@ func deletes(w *world) {
 	w.script(fault(faultproxy.Fault{Status: 503}, 0, faultproxy.DeleteBatch, faultproxy.Delete))
 	w.remove(seg)
 	w.close()
+	w.stored(seg)
 	w.script()
 	w.open()
 	w.clean()
+}
+
+// stored says that a log object is in the store.
+func (w *world) stored(seg dispatch.Segment) {
+	w.Helper()
+	logKey, _ := keys(seg)
+	if _, err := w.direct.Head(context.Background(), logKey); err != nil {
+		w.Errorf("the log object is not there: %v", err)
+	}
 }
 
 func ranges(w *world) {
@@ -256,43 +293,50 @@ func ranges(w *world) {
 }
 
 func dropped(w *world) {
+	const most, readers = 8, 32 // most is store.s3.connections.max of the row
 	var segs []dispatch.Segment
 	for range 4 {
 		segs = append(segs, w.copy())
 	}
+	w.restart()
+	w.script(fault(faultproxy.Fault{Latency: time.Second}, 0, faultproxy.GetRange, faultproxy.GetObject))
 	listen, target := w.proxy.Endpoint[len("http://"):], w.server.Endpoint
-	errs := make(chan error, 32)
-	var readers sync.WaitGroup
-	began := make(chan struct{}, 32)
-	for i := range 32 {
-		readers.Add(1)
+	errs := make(chan error, readers)
+	var reading sync.WaitGroup
+	for i := range readers {
+		reading.Add(1)
 		go func() {
-			defer readers.Done()
-			for range 3 {
-				began <- struct{}{}
-				at, total := int64(i)<<19, int64(1<<20)
-				if err := w.part(segs[i%len(segs)], at, at+total); err != nil {
+			defer reading.Done()
+			for round := range 3 {
+				at := int64((i+round)%readers) << 19
+				if err := w.part(segs[i%len(segs)], at, at+1<<20); err != nil {
 					errs <- err
 					return
 				}
-				<-began
 			}
 		}()
 	}
-	w.until("readers are at work", 10*time.Second, func() bool { return len(began) > 0 || w.proxy.Totals().Gets > 4 })
+	w.until("all connections are at work", 20*time.Second, func() bool { return len(w.proxy.InFlight()) >= most })
+	before := w.metric("store_retries_total")
+	if _, n := w.proxy.Connections(); n > most {
+		w.Errorf("%d connections before the drop, %d are allowed", n, most)
+	}
 	w.proxy.Close()
 	again, err := faultproxy.Start(faultproxy.Options{Target: target, Listen: listen, Seed: 1, Object: w.whole})
 	if err != nil {
 		w.Fatalf("%v", err)
 	}
 	w.proxy = again
-	_ = w.bounded("the readers", hang, func() error { readers.Wait(); return nil })
+	_ = w.bounded("the readers", hang, func() error { reading.Wait(); return nil })
 	close(errs)
 	for err := range errs {
 		w.Errorf("a read failed: %v", err)
 	}
-	if n := w.metric("store_retries_total"); n > 200 {
-		w.Errorf("%v retries", n)
+	if _, n := again.Connections(); n > most {
+		w.Errorf("%d connections after the drop, %d are allowed", n, most)
+	}
+	if n := w.metric("store_retries_total") - before; n < 1 || n > 200 {
+		w.Errorf("%v retries after all connections were dropped under load, 1 to 200 are expected", n)
 	}
 	w.intact(w.copy())
 }

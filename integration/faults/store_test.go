@@ -12,7 +12,7 @@ var rows = map[string]struct {
 	run    func(w *world)
 	change map[string]string
 }{
-	"S1":  {run: once},
+	"S1":  {run: once, change: map[string]string{"fetch.hedge": "false"}},
 	"S2":  {run: slowDown, change: map[string]string{"copy.deadline.ms": "3000"}},
 	"S3":  {run: longOutage, change: map[string]string{"copy.deadline.ms": "1000", "fetch.deadline.ms": "1000"}},
 	"S4":  {run: stalls, change: map[string]string{"copy.deadline.ms": "90000", "fetch.deadline.ms": "45000"}},
@@ -28,7 +28,7 @@ var rows = map[string]struct {
 	"S14": {run: createOnly},
 	"S15": {run: deletes},
 	"S16": {run: ranges},
-	"S17": {run: dropped},
+	"S17": {run: dropped, change: map[string]string{"store.s3.connections.max": "8", "fetch.hedge": "false"}},
 }
 
 func TestStore(t *testing.T) {
