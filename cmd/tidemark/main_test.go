@@ -54,6 +54,11 @@ func TestWrongCommandLines(t *testing.T) {
 		{"dump metadata ?!", "neither hexadecimal nor base64"},
 		{"dump ledger", "give one TOPIC"},
 		{"dump holds", "at least one log directory"},
+		{"scrub", "--config FILE is needed"},
+		{"scrub x", "takes no operands"},
+		{"scrub --partition 1", "of --topic"},
+		{"scrub --parallel 0", "--parallel 0 is not in"},
+		{"scrub --rate -1", "not negative"},
 	} {
 		code, out, errs := tidemark(t, strings.Fields(c.args)...)
 		if code != exitUsage || out != "" || !strings.Contains(errs, c.words) {

@@ -47,6 +47,7 @@ var rules = map[string]rule{
 	"cgo/assemble/metricsdoc":        {imports: []string{"cgo/assemble", "cgo/dispatch", "internal/telemetry"}},
 	"cgo/assemble/assembletest":      {imports: []string{"..."}},
 	"cmd/tidemark/doctor":            {pure: true},
+	"cmd/tidemark/scrub":             {imports: with("remotestorage/stored", "internal/objectstore", "internal/objectstore/key")},
 	"cmd/tidemark":                   {imports: []string{"..."}},
 	"internal/archtest":              {},
 	"internal/kafkalog/logtest":      {imports: []string{"internal/kafkalog"}, libs: []string{"github.com/"}},
