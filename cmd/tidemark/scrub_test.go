@@ -33,7 +33,7 @@ func storedSegments(t *testing.T) (store, config string) {
 		manifest := stored.Manifest{Identity: stored.Identity{TopicID: [16]byte{1}, Partition: int32(n / 2), SegmentID: [16]byte{2, byte(n)}, BaseOffset: int64(n) * 100},
 			Topic: "flights", EndOffset: int64(n)*100 + 99, Map: m, Writer: "0.1.0"}
 		raw, err := stored.EncodeSidecar(manifest, []stored.Content{{Kind: stored.OffsetIndex, Bytes: []byte("index")}, {Kind: stored.TimeIndex},
-			{Kind: stored.ProducerSnapshot}, {Kind: stored.LeaderEpochs}})
+			{Kind: stored.ProducerSnapshot}, {Kind: stored.LeaderEpochs}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

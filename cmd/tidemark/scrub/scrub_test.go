@@ -40,7 +40,7 @@ func segment(t *testing.T, store objectstore.Store, topic byte, partition int32,
 	manifest := stored.Manifest{Identity: stored.Identity{TopicID: id(topic), Partition: partition, SegmentID: id(byte(base)), BaseOffset: base},
 		Topic: "flights", EndOffset: base + 9, Map: m, Writer: "0.1.0"}
 	raw, err := stored.EncodeSidecar(manifest, []stored.Content{{Kind: stored.OffsetIndex, Bytes: []byte("offset index")}, {Kind: stored.TimeIndex},
-		{Kind: stored.ProducerSnapshot, Bytes: []byte("snapshot")}, {Kind: stored.LeaderEpochs, Bytes: []byte("0\n1\n0 0\n")}})
+		{Kind: stored.ProducerSnapshot, Bytes: []byte("snapshot")}, {Kind: stored.LeaderEpochs, Bytes: []byte("0\n1\n0 0\n")}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,66 +323,5 @@ func TestRateAndProgress(t *testing.T) {
 	})
 	if err != nil || totals.Segments != 5 || told == 0 {
 		t.Errorf("%+v, %v, told %d times", totals, err, told)
-	}
-}
-
-// Sequences of chunks above the window are read in several pieces, each once.
-func TestWindows(t *testing.T) {
-	m := storetest.NewMemory()
-	c := stored.NewChunker(3 << 20)
-	data := bytes.Repeat([]byte("0123456789abcdef"), (10<<20)/16)
-	_, _ = c.Write(data)
-	chunks, _ := c.Finish()
-	manifest := stored.Manifest{Identity: stored.Identity{TopicID: id(1)}, EndOffset: 1, Map: chunks}
-	raw, err := stored.EncodeSidecar(manifest, []stored.Content{{Kind: stored.OffsetIndex}, {Kind: stored.TimeIndex}, {Kind: stored.ProducerSnapshot}, {Kind: stored.LeaderEpochs}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, sidecar := manifest.Keys()
-	put(t, m, log, data)
-	put(t, m, sidecar, raw)
-	f := storetest.Faulty(m)
-	totals, found, err := scrubbed(t, f, nil)
-	if err != nil || len(found) > 0 || f.Count(storetest.Range) != 2 || totals.Read != int64(len(data)+len(raw)) {
-		t.Errorf("%+v, %v, %v, %d reads", totals, found, err, f.Count(storetest.Range))
-	}
-}
-
-// uploading is a store with unfinished uploads.
-type uploading struct {
-	*storetest.Memory
-	open []objectstore.Upload
-	err  error
-}
-
-func (u uploading) ListUploads(_ context.Context, prefix string, max int) (out []objectstore.Upload, more bool, err error) {
-	for _, o := range u.open {
-		if strings.HasPrefix(o.Key, prefix) {
-			out = append(out, o)
-		}
-	}
-	return out[:min(max, len(out))], len(out) > max, u.err
-}
-
-func (u uploading) AbortUpload(context.Context, string, string) error { return nil }
-
-func TestUnfinishedUploads(t *testing.T) {
-	m, logs, _ := filled(t)
-	now := time.Now()
-	u := uploading{m, []objectstore.Upload{{Key: logs[0], ID: "old", Started: now.Add(-3 * time.Hour)}, {Key: logs[1], ID: "new", Started: now},
-		{Key: "tables/x", ID: "other", Started: now.Add(-3 * time.Hour)}}, nil}
-	totals, found, err := scrubbed(t, u, func(c *Config) { c.Now, c.Grace = now, time.Hour })
-	if err != nil || len(found) != 1 || found[0].Kind != UnfinishedUpload || found[0].Key != logs[0] || !strings.Contains(found[0].Text, "old") || totals.Young != 1 {
-		t.Errorf("%+v, %+v, %v", totals, found, err)
-	}
-	for n := range page + 1 {
-		u.open = append(u.open, objectstore.Upload{Key: logs[0], ID: fmt.Sprint(n), Started: now.Add(-2 * time.Hour)})
-	}
-	if _, found, _ = scrubbed(t, u, func(c *Config) { c.Now = now }); len(found) != page+1 || !strings.Contains(found[page].Text, "more than") {
-		t.Errorf("%d findings", len(found))
-	}
-	u.err = status.Errorf(status.Unsupported, "no such request")
-	if _, _, err = scrubbed(t, u, nil); !status.Is(err, status.Unsupported) {
-		t.Errorf("%v", err)
 	}
 }
