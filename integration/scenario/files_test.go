@@ -13,8 +13,8 @@ import (
 	"tidemark/integration/rig"
 )
 
-// TestNothingStaysOpen: after a thousand copies, copies that failed, reads from the store and the deletion of the topics the broker holds
-// no deleted file, and no descriptor below the store: the space that Kafka frees is free.
+// TestNothingStaysOpen: after a thousand copies, copies that failed and reads from the store, what retention expires and the topics that are
+// deleted leave the store, and the broker holds no deleted file and no descriptor below the store: the space that Kafka frees is free.
 func TestNothingStaysOpen(t *testing.T) {
 	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick, Properties: map[string]string{
 		"log.segment.delete.delay.ms": "100", "log.initial.task.delay.ms": "1000", "file.delete.delay.ms": "100"}})
@@ -54,6 +54,17 @@ func TestNothingStaysOpen(t *testing.T) {
 		t.Errorf("%d records were read from the store, %d were produced", n, rounds*partitions)
 	}
 	w.NothingDeletedIsHeld() // local segments were deleted
+	w.Alter(many, "retention.ms", "1000")
+	w.Eventually(2*time.Minute, func() error {
+		if left := w.Stored(id); len(left) > 0 {
+			return fmt.Errorf("%d segments that are older than retention are still stored", len(left))
+		}
+		return nil
+	})
+	_, id = w.TopicID(table)
+	if stored := len(w.Stored(id)); stored < 2 {
+		t.Errorf("the other topic has %d segments in the store", stored)
+	}
 	if _, err := w.Admin().DeleteTopics(w.Ctx, many, table); err != nil {
 		t.Fatal(err)
 	}
@@ -75,5 +86,5 @@ func TestNothingStaysOpen(t *testing.T) {
 		}
 		return nil
 	})
-	w.Done("%d copies, %d tasks that failed, two deleted topics: the broker holds no deleted file", copies, failures)
+	w.Done("%d copies, %d tasks that failed; retention and two deleted topics left no object and no deleted file that is held", copies, failures)
 }
