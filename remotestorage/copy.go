@@ -63,11 +63,11 @@ func (m *Manager) copy(ctx context.Context, f *flight, seg Segment, paths Paths)
 	ctx, cancel := m.cfg.copyPace().WithDeadline(ctx, seg.Size)
 	defer cancel()
 	f.enter(checking)
-	sidecar, meta, err := m.describe(ctx, seg, files, form)
+	sidecar, chunks, meta, err := m.describe(ctx, seg, files, form)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.upload(ctx, f, seg, files, form.object(), sidecar); err != nil {
+	if err := m.upload(ctx, f, seg, files, summed{form.object(), chunks}, sidecar); err != nil {
 		return nil, err
 	}
 	m.metrics.stored.Add(meta.Size)
@@ -79,12 +79,12 @@ func (m *Manager) copy(ctx context.Context, f *flight, seg Segment, paths Paths)
 }
 
 // describe checks the files and makes the sidecar.
-func (m *Manager) describe(ctx context.Context, seg Segment, files *files, form *shaping) ([]byte, stored.Metadata, error) {
+func (m *Manager) describe(ctx context.Context, seg Segment, files *files, form *shaping) ([]byte, []stored.Chunk, stored.Metadata, error) {
 	w := walkers.Get().(*kafkalog.Walker)
 	defer walkers.Put(w)
 	chunks, crc, err := files.check(ctx, seg, form, w)
 	if err != nil {
-		return nil, stored.Metadata{}, err
+		return nil, nil, stored.Metadata{}, err
 	}
 	sidecar, err := stored.EncodeSidecar(stored.Manifest{
 		Identity: seg.identity(), Topic: seg.Topic, EndOffset: seg.EndOffset, MaxTimestamp: seg.MaxTimestamp,
@@ -92,9 +92,9 @@ func (m *Manager) describe(ctx context.Context, seg Segment, files *files, form 
 		KeyID: form.keyID, WrappedKey: form.wrapped,
 	}, files.indexes, form.sealer)
 	if err != nil {
-		return nil, stored.Metadata{}, err
+		return nil, nil, stored.Metadata{}, err
 	}
-	return sidecar, stored.Metadata{
+	return sidecar, chunks.Chunks, stored.Metadata{
 		Size: chunks.StoredSize, CRC: crc, SidecarSize: int32(len(sidecar)), SidecarCRC: stored.CRC(sidecar),
 		Transformed: chunks.Transformed(), ChunkSize: chunks.Uniform(),
 	}, nil

@@ -20,6 +20,13 @@ func (s fileSource) Size() int64 { return s.size }
 // that has become shorter fails the put as Corrupt.
 func FileSource(f *os.File, size int64) Source { return fileSource{f, size} }
 
+// Summed is a source that knows the CRC32C of some ranges of its bytes without reading them.
+type Summed interface {
+	Source
+	// CRC32C is the checksum of a range, ok is false if it is not known.
+	CRC32C(offset, length int64) (crc uint32, ok bool)
+}
+
 // ReadSource fills p with the source's bytes from offset on; fewer are Corrupt, whatever the source says.
 func ReadSource(src Source, p []byte, offset int64) error {
 	n, err := src.ReadAt(p, offset)

@@ -170,7 +170,6 @@ func NewChunker(chunkSize int32) *Chunker { return &Chunker{m: Map{ChunkSize: ch
 // Write takes the next bytes of the file; it keeps nothing of p and never fails.
 func (c *Chunker) Write(p []byte) (int, error) {
 	n := len(p)
-	c.whole = crc32.Update(c.whole, castagnoli, p)
 	for len(p) > 0 {
 		k := min(int64(c.m.ChunkSize)-c.fill, int64(len(p)))
 		c.crc = crc32.Update(c.crc, castagnoli, p[:k])
@@ -187,6 +186,7 @@ func (c *Chunker) cut() {
 	c.m.Chunks = append(c.m.Chunks, Chunk{Original: c.m.Size, Stored: c.m.Size, StoredSize: int32(c.fill), CRC: c.crc})
 	c.m.Size += c.fill
 	c.m.StoredSize = c.m.Size
+	c.whole = CombineCRC(c.whole, c.crc, c.fill)
 	c.crc, c.fill = 0, 0
 }
 

@@ -38,12 +38,18 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // sumBuffers are the buffers of running sums, one each.
 var sumBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
-// sumOf reads a range of a source once. The sum is sent in a header and never behind the body: stores that do not know
+// sumOf reads a range of a source once, unless the source knows the sum: then the store also finds bytes that have changed since. The sum is sent in a header and never behind the body: stores that do not know
 // aws-chunked bodies would store the framing or refuse it.
 func sumOf(mode string, src objectstore.Source, offset, length int64) (sums, error) {
 	switch mode {
 	case CRC32C:
-		crc := uint32(0)
+		crc, known := uint32(0), false
+		if s, ok := src.(objectstore.Summed); ok {
+			crc, known = s.CRC32C(offset, length)
+		}
+		if known {
+			return sums{crc32c: encoded(binary.BigEndian.AppendUint32(nil, crc))}, nil
+		}
 		err := eachPiece(src, offset, length, func(p []byte) { crc = crc32.Update(crc, castagnoli, p) })
 		return sums{crc32c: encoded(binary.BigEndian.AppendUint32(nil, crc))}, err
 	case MD5:
