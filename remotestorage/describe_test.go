@@ -55,3 +55,22 @@ func fill(t testing.TB, s *Stream, p []byte) (n int, err error) {
 	}
 	return n, err
 }
+
+// After a restart a segment that was read is read again without the store: bytes, indexes and manifest. Its delete empties the disk cache.
+func TestDiskCacheServesAndForgetsSegments(t *testing.T) {
+	cfg, store, c := config(t), storetest.Faulty(storetest.NewMemory()), segment(t, 1000)
+	cfg.DiskCache.Dir = t.TempDir()
+	m := start(t, cfg, store, Deps{})
+	usable := func() bool { return metric(t, m, "fetch_disk_usable") == 1 }
+	until(t, "the disk cache is open", usable)
+	copied(t, m, &c)
+	readBack(t, m, c)
+	m.Close(deadline(t))
+	m = start(t, cfg, store, Deps{})
+	until(t, "the disk cache is open", usable)
+	store.Add(storetest.Fault{Op: storetest.Range, Times: -1, Effect: storetest.Fail})
+	readBack(t, m, c)
+	store.Heal()
+	must(t, m.Delete(deadline(t), c.Segment))
+	until(t, "the disk cache is empty", func() bool { return metric(t, m, "fetch_disk_blocks") == 0 })
+}

@@ -217,7 +217,14 @@ func (m *Manager) Index(ctx context.Context, seg Segment, kind IndexKind) ([]byt
 // Delete records that a segment is not wanted any more and returns; its objects go in the background, when nothing holds
 // them. A segment that does not exist is success. Errors: Closed; Transient if the local journal cannot be written.
 func (m *Manager) Delete(_ context.Context, seg Segment) error {
-	return m.reclaim.Delete(seg.identity(), seg.EndOffset+1)
+	if err := m.reclaim.Delete(seg.identity(), seg.EndOffset+1); err != nil {
+		return err
+	}
+	if m.disk != nil {
+		log, sidecar := seg.identity().Keys()
+		m.disk.Drop(log, sidecar)
+	}
+	return nil
 }
 
 // Close ends the calls under way and waits for them until ctx ends, at most a minute. Objects of deleted segments that are

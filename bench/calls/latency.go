@@ -21,11 +21,11 @@ var injected = faultproxy.Rule{Name: "latency", Fault: faultproxy.Fault{Latency:
 const firstRead = 64 << 10
 
 // firstBytes reads from a random place of a segment that nothing is known of, in the order of calls in which a broker does, and then from
-// another place of the same segment.
+// another place of the same segment. Of half of the segments the broker has the indexes, as after its restart: only the bytes are fetched.
 func (r *Run) firstBytes(ctx context.Context, round int) error {
-	n := 24
+	n := 44
 	if r.Full {
-		n = 200
+		n = 400
 	}
 	segments, remove, err := r.segments(n, 8<<20)
 	if err != nil {
@@ -65,43 +65,56 @@ func (r *Run) firstSide(ctx context.Context, round int, side report.Side, proxy 
 	}
 	random := rand.New(rand.NewPCG(uint64(round), 7))
 	cold, known, over := measure.NewLatencies(len(segments)), measure.NewLatencies(len(segments)), measure.NewLatencies(len(segments))
-	var coldGets, knownGets []int
-	for _, s := range segments[4:] {
-		for _, again := range []bool{false, true} {
-			proxy.Forget()
-			from := time.Now()
-			// The two places lie in different halves, beyond what one GET brings, and across no boundary of chunks.
-			place := (random.Int64N(s.Size/4) + s.Size/2) / firstRead * firstRead
-			if again {
-				place = random.Int64N(s.Size/4) / firstRead * firstRead
-			}
-			took, err := r.firstRead(ctx, d, s, place)
+	alone := measure.NewLatencies(len(segments))
+	var coldGets, knownGets, aloneGets []int
+	one := func(s driver.Segment, place int64, read firstCalls) (took time.Duration, serial int, waited time.Duration, err error) {
+		proxy.Forget()
+		from := time.Now()
+		took, err = read(ctx, d, s, place/firstRead*firstRead)
+		// What was read ahead for the call before may end during this one.
+		serial, waited = chain(slices.DeleteFunc(proxy.Requests(), func(q faultproxy.Request) bool { return q.Start.Before(from) }))
+		return took, serial, waited, err
+	}
+	for k, s := range segments[4:] {
+		// The places lie in different halves, beyond what one GET brings.
+		place := random.Int64N(s.Size/4) + s.Size/2
+		if k%2 == 1 {
+			took, serial, _, err := one(s, place, fetchFirst)
 			if err != nil {
 				return err
 			}
-			// What was read ahead for the call before may end during this one.
-			serial, waited := chain(slices.DeleteFunc(proxy.Requests(), func(q faultproxy.Request) bool { return q.Start.Before(from) }))
-			if again {
-				known.Add(took)
-				knownGets = append(knownGets, serial)
-				continue
-			}
-			cold.Add(took)
-			coldGets = append(coldGets, serial)
-			over.Add(max(0, took-waited))
+			alone.Add(took)
+			aloneGets = append(aloneGets, serial)
+			continue
 		}
+		took, serial, waited, err := one(s, place, r.firstRead)
+		if err != nil {
+			return err
+		}
+		cold.Add(took)
+		coldGets = append(coldGets, serial)
+		over.Add(max(0, took-waited))
+		if took, serial, _, err = one(s, random.Int64N(s.Size/4), r.firstRead); err != nil {
+			return err
+		}
+		known.Add(took)
+		knownGets = append(knownGets, serial)
 	}
 	const row = "07.fetch.first"
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	r.add(row, "cold.p50.s3", side, round, ms(cold.Summary().P50))
-	r.add(row, "cold.p99.s3", side, round, ms(cold.Summary().P99))
-	r.add(row, "known.p50.s3", side, round, ms(known.Summary().P50))
-	r.add(row, "known.p99.s3", side, round, ms(known.Summary().P99))
+	for name, l := range map[string]*measure.Latencies{"cold": cold, "known": known, "alone": alone} {
+		r.add(row, name+".p50.s3", side, round, ms(l.Summary().P50))
+		r.add(row, name+".p99.s3", side, round, ms(l.Summary().P99))
+	}
 	r.add(row, "own.p50.s3", side, round, ms(over.Summary().P50))
 	r.add(row, "cold.gets.s3", side, round, float64(slices.Max(coldGets)))
 	r.add(row, "known.gets.s3", side, round, float64(slices.Max(knownGets)))
+	r.add(row, "alone.gets.s3", side, round, float64(slices.Max(aloneGets)))
 	return nil
 }
+
+// firstCalls are the calls for the first bytes from a place of a segment; they tell how long all of them took.
+type firstCalls func(ctx context.Context, d *driver.Driver, s driver.Segment, at int64) (time.Duration, error)
 
 // firstRead is what a broker calls for the first bytes that a consumer gets.
 func (r *Run) firstRead(ctx context.Context, d *driver.Driver, s driver.Segment, at int64) (time.Duration, error) {
@@ -113,11 +126,17 @@ func (r *Run) firstRead(ctx context.Context, d *driver.Driver, s driver.Segment,
 		}
 		sum += a.Took()
 	}
+	took, err := fetchFirst(ctx, d, s, at)
+	return sum + took, err
+}
+
+// fetchFirst is what a broker calls that has the indexes.
+func fetchFirst(ctx context.Context, d *driver.Driver, s driver.Segment, at int64) (time.Duration, error) {
 	a, err := d.Fetch(ctx, s, at, at+firstRead-1, firstRead)
 	if err != nil {
 		return 0, err
 	}
-	return sum + a.Took(), nil
+	return a.Took(), nil
 }
 
 // chain is how many of the requests followed each other, and the time that something was being waited for.
@@ -170,7 +189,7 @@ func (r *Run) firstBare(ctx context.Context, round int, at place, proxy *faultpr
 		all.Add(time.Since(from))
 	}
 	sum := all.Summary()
-	for _, which := range []string{"cold", "known"} {
+	for _, which := range []string{"cold", "known", "alone"} {
 		r.add("07.fetch.first", which+".p50.s3", bareClient, round, float64(sum.P50)/float64(time.Millisecond))
 		r.add("07.fetch.first", which+".p99.s3", bareClient, round, float64(sum.P99)/float64(time.Millisecond))
 	}

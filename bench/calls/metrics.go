@@ -56,10 +56,13 @@ func (l *lines) reads() {
 	l.add(first, "own.p50.s3", "ms", report.Lower, "from the first call to the first 64 KiB, less the time in which a request was under way", report.Value(3), nil)
 	l.add(first, "cold.gets.s3", "", report.Lower, "GETs that follow each other, nothing known of the segment, at most", report.Value(2), nil)
 	l.add(first, "known.gets.s3", "", report.Lower, "the same with its sidecar known", report.Value(1), nil)
+	l.add(first, "alone.gets.s3", "", report.Lower, "the same with the indexes known to the broker and nothing to the plugin, as after a restart", report.Value(1), nil)
 	l.add(first, "cold.p50.s3", "ms", report.Lower, "from the first call to the first 64 KiB", nil, peers{bareClient})
 	l.add(first, "cold.p99.s3", "ms", report.Lower, "the same", nil, peers{bareClient})
 	l.add(first, "known.p50.s3", "ms", report.Lower, "the same with the sidecar known", nil, peers{bareClient})
 	l.add(first, "known.p99.s3", "ms", report.Lower, "the same", report.Ratio(1.3), peers{bareClient})
+	l.add(first, "alone.p50.s3", "ms", report.Lower, "the same with the indexes known to the broker and nothing to the plugin", nil, peers{bareClient})
+	l.add(first, "alone.p99.s3", "ms", report.Lower, "the same", nil, peers{bareClient})
 
 	l.add(churn, "hits.s3", "", report.Higher, "share of reads that needed no GET", nil, nil)
 	l.add(churn, "p50.s3", "ms", report.Lower, "a read of 64 KiB", nil, nil)

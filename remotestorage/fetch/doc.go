@@ -23,7 +23,7 @@
 // what was read to its end goes first, then what was read longest ago; what was read ahead goes only for somebody who
 // waits. When nothing can go, readers wait until their context ends.
 //
-// With a [Disk], a chunk that is not in memory is looked for there before the store is asked, and what the store gave is
+// With a [Disk], a chunk or sidecar that is not in memory is looked for there before the store is asked, and what the store gave is
 // offered to it. Bytes from it are checked like those of the store; damaged ones are asked of the store.
 //
 // # Not its job

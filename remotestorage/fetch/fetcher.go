@@ -13,7 +13,7 @@ import (
 	"tidemark/remotestorage/stored"
 )
 
-// Disk keeps chunks of log objects beyond memory. It may forget any of them, and never blocks for longer than reading one
+// Disk keeps chunks of log objects, and sidecars as chunk 0 of theirs, beyond memory. It may forget any of them, and never blocks for longer than reading one
 // takes.
 type Disk interface {
 	// Get fills dst with a chunk as it is stored, or reports false: then dst has any bytes.

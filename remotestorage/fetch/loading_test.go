@@ -3,6 +3,7 @@ package fetch
 import (
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,8 @@ type flaky struct {
 	mu    sync.Mutex
 	lost  map[int]bool
 	wrong map[int]bool
+
+	spoiled string // an object
 }
 
 func (d *flaky) Has(object string, chunk, n int) bool {
@@ -32,7 +35,7 @@ func (d *flaky) Get(object string, chunk int, dst []byte) bool {
 	if d.lost[chunk] || !d.Disk.Get(object, chunk, dst) {
 		return false
 	}
-	if d.wrong[chunk] {
+	if d.wrong[chunk] && strings.HasSuffix(object, ".log") || object == d.spoiled {
 		dst[0] ^= 1
 	}
 	return true
@@ -68,9 +71,15 @@ func TestReadFromDisk(t *testing.T) {
 		if n := total(life()); n != len(data) {
 			t.Errorf("%d bytes asked of the store at first, the segment has %d", n, len(data))
 		}
-		if gets := life(); len(gets) != 0 {
-			t.Errorf("asked of the store although it is on disk: %v", gets)
+		_, side := ref.Keys()
+		if gets := life(); len(gets) != 0 || m.count(side) != 1 {
+			t.Errorf("asked of the store although it is on disk: %v, and %d times for the sidecar", gets, m.count(side))
 		}
+		d.spoiled = side
+		if life(); m.count(side) != 2 {
+			t.Errorf("%d GETs of a sidecar that is damaged on disk, want one more", m.count(side))
+		}
+		d.spoiled = ""
 		d.wrong[0] = true
 		d.lost[20] = true
 		log, _ := ref.Keys()

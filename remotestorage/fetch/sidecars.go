@@ -31,7 +31,7 @@ func (f *Fetcher) Sidecar(ctx context.Context, ref Ref) (*stored.Sidecar, error)
 		return nil, err
 	}
 	s, unpin, err := f.sidecars.get(ctx, key, size, func(ctx context.Context) (sidecar, error) {
-		return f.loadSidecar(ctx, key, size)
+		return f.loadSidecar(ctx, key, size, meta)
 	})
 	if err != nil {
 		return nil, err
@@ -130,22 +130,47 @@ func (f *Fetcher) sidecarSize(ctx context.Context, key string, meta *stored.Meta
 	return size, nil
 }
 
-func (f *Fetcher) loadSidecar(ctx context.Context, key string, size int64) (sidecar, error) {
+// loadSidecar takes a sidecar from the disk, else from the store.
+func (f *Fetcher) loadSidecar(ctx context.Context, key string, size int64, meta *stored.Metadata) (sidecar, error) {
+	if s := f.keptSidecar(key, size, meta); s != nil {
+		return f.opened(key, s)
+	}
 	defer f.took(time.Now())
-	var s *stored.Sidecar
 	var bad error
 	for range 2 { // once more: they may have been damaged on their way
 		data, err := f.readSidecar(ctx, key, size)
 		if err != nil {
 			return sidecar{}, f.noted(err)
 		}
+		var s *stored.Sidecar
 		if s, bad = stored.DecodeSidecar(data); bad == nil {
-			break
+			if f.disk != nil {
+				f.disk.Put(key, 0, data)
+			}
+			return f.opened(key, s)
 		}
 	}
-	if bad != nil {
-		return sidecar{}, f.noted(status.Wrapf(bad, "sidecar %s, first %d bytes", key, size))
+	return sidecar{}, f.noted(status.Wrapf(bad, "sidecar %s, first %d bytes", key, size))
+}
+
+// keptSidecar is what the disk has, nil if that is nothing or not what was stored.
+func (f *Fetcher) keptSidecar(key string, size int64, meta *stored.Metadata) *stored.Sidecar {
+	if f.disk == nil || !f.disk.Has(key, 0, int(size)) {
+		return nil
 	}
+	data := make([]byte, size)
+	if !f.disk.Get(key, 0, data) || meta != nil && stored.CRC(data) != meta.SidecarCRC {
+		return nil
+	}
+	s, err := stored.DecodeSidecar(data)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// opened is a sidecar whose indexes can be read.
+func (f *Fetcher) opened(key string, s *stored.Sidecar) (sidecar, error) {
 	s, err := s.Open(f.keys)
 	if err != nil {
 		return sidecar{}, f.noted(status.Wrapf(err, "sidecar %s", key))

@@ -27,13 +27,15 @@ type Cache struct {
 	metrics *metrics
 	tasks   *budget.Tasks
 	stage   *stage
-	bad     chan *slab // slabs whose file cannot be read
+	bad     chan *slab    // slabs whose file cannot be read
+	wake    chan struct{} // has one element when an object was dropped
 
 	mu       sync.Mutex
 	index    map[key]*entry
 	slabs    []*slab // oldest first
 	bytes    int64   // of slabs
 	writable bool
+	dropped  map[string]struct{} // objects
 
 	owner owner
 }
@@ -44,6 +46,7 @@ type slab struct {
 	path    string
 	f       file
 	size    int64
+	hole    int64    // of size, what was given back
 	entries []*entry // every block of the file, in its order
 	refs    int      // readers
 	dead    bool     // not in the cache any more: the last reader closes the file
@@ -70,7 +73,7 @@ func open(cfg Config, sizes sizes, device device, deps Deps) (*Cache, error) {
 	}
 	c := &Cache{
 		cfg: cfg, sizes: sizes, device: device, log: deps.Log, stage: stage, tasks: budget.NewTasks("disk cache", deps.Log),
-		bad: make(chan *slab, 1), index: map[key]*entry{},
+		bad: make(chan *slab, 1), wake: make(chan struct{}, 1), index: map[key]*entry{}, dropped: map[string]struct{}{},
 	}
 	c.metrics = newMetrics(deps.Metrics, c)
 	c.owner.c = c
@@ -105,13 +108,16 @@ func (c *Cache) Get(object string, chunk int, dst []byte) bool {
 	c.mu.Unlock()
 	_, err := e.slab.f.ReadAt(dst, e.data())
 	good := err == nil && checksum(dst) == e.crc
-	c.release(e, good)
+	current := c.release(e, good)
 	if good {
 		c.metrics.hits.Inc()
 		c.metrics.read.Add(int64(len(dst)))
 		return true
 	}
 	c.metrics.misses.Inc()
+	if !current {
+		return false // it was dropped, and its disk given back
+	}
 	c.metrics.damaged.Inc()
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, os.ErrClosed) {
 		select {
@@ -122,10 +128,11 @@ func (c *Cache) Get(object string, chunk int, dst []byte) bool {
 	return false
 }
 
-// release ends a reader's use of a block's slab.
-func (c *Cache) release(e *entry, good bool) {
+// release ends a reader's use of a block's slab. It tells whether the block was still in the cache.
+func (c *Cache) release(e *entry, good bool) (current bool) {
 	c.mu.Lock()
-	if !good && c.index[e.key] == e {
+	current = c.index[e.key] == e
+	if !good && current {
 		delete(c.index, e.key)
 	}
 	e.slab.refs--
@@ -134,6 +141,7 @@ func (c *Cache) release(e *entry, good bool) {
 	if last {
 		_ = e.slab.f.Close() // nothing was written that must last
 	}
+	return current
 }
 
 // Put keeps a chunk if there is room to take it now. It copies data.
@@ -160,7 +168,9 @@ func (c *Cache) add(s *slab, blocks []meta, size int64) {
 	for _, m := range blocks {
 		e := &entry{meta: m, slab: s}
 		s.entries = append(s.entries, e)
-		c.index[m.key] = e
+		if m.chunk != tombstone {
+			c.index[m.key] = e
+		}
 	}
 	c.bytes += size - s.size
 	s.size = size
@@ -180,7 +190,7 @@ func (c *Cache) drop(s *slab) {
 	for i, other := range c.slabs {
 		if other == s {
 			c.slabs = append(c.slabs[:i:i], c.slabs[i+1:]...)
-			c.bytes -= s.size
+			c.bytes -= s.size - s.hole
 			break
 		}
 	}

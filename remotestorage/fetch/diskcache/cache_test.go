@@ -93,14 +93,15 @@ func TestHitsAreWhatWasPut(t *testing.T) {
 			}
 			f := start(t, dir, small, disk{})
 			defer func() { f.stop() }()
-			model, flipped := map[key][]byte{}, false
+			model, gone, flipped := map[key][]byte{}, map[key]bool{}, false
 			for range rapid.IntRange(1, 150).Draw(r, "steps") {
 				k := key{fmt.Sprint("object-", rapid.IntRange(0, 3).Draw(r, "object")), rapid.Int32Range(0, 19).Draw(r, "chunk")}
-				switch rapid.SampledFrom([]string{"put", "put", "put", "get", "get", "restart", "flip"}).Draw(r, "step") {
+				switch rapid.SampledFrom([]string{"put", "put", "put", "get", "get", "restart", "flip", "drop"}).Draw(r, "step") {
 				case "put":
 					if model[k] == nil {
 						model[k] = content(k.object, int(k.chunk), 0, rapid.IntRange(1, 1500).Draw(r, "size"))
 					}
+					gone[k] = false
 					f.put(k.object, int(k.chunk), model[k])
 					if _, ok := f.get(k.object, int(k.chunk), len(model[k])); !ok && flipped { // what was there was damaged, and is gone now
 						f.put(k.object, int(k.chunk), model[k])
@@ -110,6 +111,9 @@ func TestHitsAreWhatWasPut(t *testing.T) {
 					}
 				case "get":
 					p, ok := f.get(k.object, int(k.chunk), len(model[k]))
+					if ok && gone[k] && !flipped {
+						r.Fatalf("%v is back although its object was dropped", k)
+					}
 					if ok && (model[k] == nil || !bytes.Equal(p, model[k])) {
 						r.Fatalf("%v: other bytes than were put", k)
 					}
@@ -122,6 +126,17 @@ func TestHitsAreWhatWasPut(t *testing.T) {
 					f = start(t, dir, small, disk{})
 					if has := f.Has(k.object, int(k.chunk), len(model[k])); has != had && !flipped {
 						r.Fatalf("%v: there before the restart %v, after it %v", k, had, has)
+					}
+				case "drop":
+					f.Drop(k.object)
+					synctest.Wait()
+					for other, data := range model {
+						if other.object == k.object {
+							if f.Has(other.object, int(other.chunk), len(data)) {
+								r.Fatalf("%v is there although its object was dropped", other)
+							}
+							gone[other] = true
+						}
 					}
 				case "flip":
 					flipped = true

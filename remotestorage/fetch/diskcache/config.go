@@ -9,7 +9,7 @@ import (
 
 // Config is the settings of the cache. The zero value means: no cache.
 type Config struct {
-	Dir   string `config:"fetch.disk.cache.dir" optional:"true" doc:"Directory of the disk cache for chunks of segments, an absolute path outside of every log.dirs entry, for this broker alone. It survives restarts. Unset: no disk cache. A disk that fails or is full costs the cache, never a read."`
+	Dir   string `config:"fetch.disk.cache.dir" optional:"true" doc:"Directory of the disk cache for chunks and sidecars of segments, an absolute path outside of every log.dirs entry, for this broker alone. It survives restarts. Unset: no disk cache. A disk that fails or is full costs the cache, never a read."`
 	Bytes int64  `config:"fetch.disk.cache.bytes" default:"10737418240" doc:"Disk that the cache may use, in bytes, at least 536870912. Chunks above 16 MiB are not cached on disk. About 200 bytes of memory per chunk are needed."`
 }
 

@@ -18,6 +18,8 @@ type file interface {
 	Begin(off, n int64) error
 	// Settle waits until [off, off+n) is on the disk and drops it from the page cache.
 	Settle(off, n int64) error
+	// Punch gives the disk of [off, off+n) back: it reads as zeros then.
+	Punch(off, n int64) error
 	Close() error
 }
 
@@ -70,6 +72,10 @@ func (f diskFile) Settle(off, n int64) error {
 	}
 	_ = unix.Fadvise(int(f.Fd()), off, n, unix.FADV_DONTNEED) // advice
 	return nil
+}
+
+func (f diskFile) Punch(off, n int64) error {
+	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }
 
 // known drops the errors of a file system that does not have the call: the cache works without it.

@@ -43,15 +43,21 @@ func (o *owner) open(ctx context.Context) error {
 	}
 	slices.Sort(seqs)
 	o.next = 1
-	names := map[string]string{}
+	names, buried := map[string]string{}, map[string]place{}
 	for i, seq := range seqs {
 		if ctx.Err() != nil {
 			return nil
 		}
 		o.next = seq + 1
-		if err := o.load(seq, i == len(seqs)-1, names); err != nil {
+		if err := o.load(seq, i == len(seqs)-1, names, buried); err != nil {
 			return err
 		}
+	}
+	if len(buried) > 0 {
+		o.clear(o.c.detach(func(e *entry) bool {
+			at, ok := buried[e.object]
+			return ok && (e.slab.seq < at.seq || e.slab.seq == at.seq && e.start < at.start)
+		}))
 	}
 	for o.full() {
 		s := o.c.oldest(o.active)
@@ -64,8 +70,8 @@ func (o *owner) open(ctx context.Context) error {
 }
 
 // load takes a file in. One that is not a slab of this version, or cannot be read, is removed. last: it is the newest, and goes on
-// being written if it was not sealed.
-func (o *owner) load(seq uint64, last bool, names map[string]string) error {
+// being written if it was not sealed. buried takes the tombstones in it.
+func (o *owner) load(seq uint64, last bool, names map[string]string, buried map[string]place) error {
 	s := &slab{seq: seq, path: filepath.Join(o.c.cfg.Dir, slabName(seq))}
 	f, err := o.c.device.Open(s.path)
 	if err != nil {
@@ -84,6 +90,9 @@ func (o *owner) load(seq uint64, last bool, names map[string]string) error {
 			blocks[i].object = known
 		} else {
 			names[object] = object
+		}
+		if blocks[i].chunk == tombstone {
+			buried[object] = place{seq, blocks[i].start}
 		}
 	}
 	size, err := f.Size()

@@ -1,4 +1,4 @@
-// Package diskcache is a cache of chunks of stored segments in a few large files, which survives a restart.
+// Package diskcache is a cache of chunks and sidecars of stored segments in a few large files, which survives a restart.
 //
 // # Guarantees
 //
@@ -12,6 +12,9 @@
 //
 // Files are kept in the order of their making and the oldest goes first; blocks of it that were read since they were
 // written are taken along into the newest file, as far as they fill no more than a quarter of it.
+//
+// [Cache.Drop] gives the disk of an object's blocks back at once where the file system has holes, and with the file when nothing else in
+// it is needed. A restart does not bring them back.
 //
 // The cache never keeps its owner from working. A disk that is full, read-only, failing, in use by another instance or
 // deleted is one event; lookups miss and puts are dropped until a later try succeeds. A full disk gets the oldest file back.
@@ -27,5 +30,5 @@
 //
 // # Entry points
 //
-// [Open], [Cache.Get], [Cache.Put]. The layout is docs/format/disk-cache.md.
+// [Open], [Cache.Get], [Cache.Put], [Cache.Drop]. The layout is docs/format/disk-cache.md.
 package diskcache

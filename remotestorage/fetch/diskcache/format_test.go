@@ -113,4 +113,5 @@ func (f bytesFile) Truncate(int64) error                     { return os.ErrPerm
 func (f bytesFile) Size() (int64, error)                     { return int64(len(f)), nil }
 func (f bytesFile) Begin(off, n int64) error                 { return nil }
 func (f bytesFile) Settle(off, n int64) error                { return nil }
+func (f bytesFile) Punch(int64, int64) error                 { return nil }
 func (f bytesFile) Close() error                             { return nil }

@@ -6,7 +6,7 @@ type metrics struct {
 	hits, misses              telemetry.Counter
 	busy, bypassed, oversized telemetry.Counter
 	read, written, damaged    telemetry.Counter
-	evicted, rescued          telemetry.Counter
+	evicted, rescued, deleted telemetry.Counter
 }
 
 func newMetrics(set *telemetry.Set, c *Cache) *metrics {
@@ -20,6 +20,7 @@ func newMetrics(set *telemetry.Set, c *Cache) *metrics {
 		written: set.Counter("fetch_disk_written_bytes_total", "Bytes written to the disk cache."),
 		damaged: set.Counter("fetch_disk_damaged_blocks_total", "Blocks of the disk cache that could not be read or did not match their checksum; they were read from the store instead. More than a few after a power failure mean a failing disk."),
 		evicted: set.Counter("fetch_disk_evicted_blocks_total", "Blocks that made room for newer ones."),
+		deleted: set.Counter("fetch_disk_deleted_blocks_total", "Blocks that were given up because their segment was deleted."),
 		rescued: set.Counter("fetch_disk_rescued_blocks_total", "Blocks that were read since they were written and were therefore kept when their file made room."),
 	}
 	set.GaugeFunc("fetch_disk_bytes", "Disk in use by the disk cache, in bytes.", func() float64 { b, _ := c.used(); return b })

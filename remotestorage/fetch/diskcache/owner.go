@@ -62,6 +62,8 @@ func (o *owner) serve(ctx context.Context) error {
 			return nil
 		case <-o.c.stage.wake:
 			o.flush()
+		case <-o.c.wake:
+			o.forget()
 		case s := <-o.c.bad:
 			if s.dead {
 				continue // its name may be that of a file that is in use
@@ -91,7 +93,12 @@ func (o *owner) flush() {
 		o.c.metrics.bypassed.Add(int64(len(b.blocks))) // staged before the trouble
 		return
 	}
-	if err := o.write(b); err != nil {
+	o.wrote(o.write(b))
+}
+
+// wrote takes how a write ended.
+func (o *owner) wrote(err error) {
+	if err != nil {
 		o.abandon()
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			if s := o.c.oldest(nil); s != nil {
