@@ -29,6 +29,7 @@ var rules = map[string]rule{
 	"remotestorage/fetch/diskcache":  {imports: with(), libs: []string{"golang.org/x/sys/unix"}},
 	"remotestorage/keyring":          {imports: []string{"internal/status"}},
 	"remotestorage/reclaim":          {imports: with("remotestorage/stored", "internal/objectstore")},
+	"remotestorage/reclaim/sweep":    {imports: with("remotestorage/stored", "internal/objectstore", "internal/objectstore/key")},
 	"parquet":                        {imports: []string{"parquet/column", "parquet/schema", "internal/budget", "internal/status"}, libs: []string{"github.com/parquet-go/parquet-go", "github.com/klauspost/compress/"}},
 	"parquet/column":                 {pure: true},
 	"parquet/schema":                 {imports: []string{"parquet/column", "internal/status"}, pure: true},

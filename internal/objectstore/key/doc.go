@@ -11,6 +11,7 @@
 //	segments/<topic id>/<partition>/<base offset, 20 digits>-<segment id>.sidecar  its indexes and manifest
 //	catalog/groups/<topic id>                                                      the group of tables of a topic
 //	tables/<topic id>/<role>/<generation>                                          one table: data/ and metadata/ below it
+//	clusters/<cluster id, escaped>                                                 the mark of a cluster that uses the prefix
 //
 // Ids are written as Kafka writes them: 22 characters of unpadded base64url.
 //

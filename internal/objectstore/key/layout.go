@@ -12,6 +12,7 @@ const (
 	Segments = "segments"
 	Groups   = "catalog/groups"
 	Tables   = "tables"
+	Clusters = "clusters"
 )
 
 // Kind is which of a segment's two objects a key names.
@@ -102,4 +103,17 @@ func ParseGroup(key string) (topicID [16]byte, ok bool) {
 // Table is the prefix of one table's files: data/ and metadata/ below it. No table's prefix lies within another's.
 func Table(topicID [16]byte, role string, generation uint64) string {
 	return fmt.Sprintf("%s/%s/%s/%d", Tables, UUID(topicID), Escape(role), generation)
+}
+
+// Cluster is the key of the mark that a cluster leaves in the prefix it uses.
+func Cluster(id string) string { return Clusters + "/" + Escape(id) }
+
+// Known reports whether a key begins as one of ours does.
+func Known(key string) bool {
+	for _, first := range []string{Segments, Groups, Tables, Clusters} {
+		if strings.HasPrefix(key, first+"/") {
+			return true
+		}
+	}
+	return false
 }
