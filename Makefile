@@ -69,9 +69,9 @@ versions: dist ## One jar on Kafka 4.0 to 4.4: the demo on each, upgrade, replic
 	@rm -f build/versions.txt
 	@CGO_ENABLED=0 go run ./integration/testsum -sub -show build/versions.txt -- $(GOTAGS) -timeout 60m -count 1 $(if $(RUN),-run '$(RUN)') ./integration/versions
 
-faults: servers ## Every fault of a store, S1 to S17, and docs/faults.md from it; ROW=S7 runs one row and writes no page
+faults: servers dist ## Every fault of a store (S), crash of a copy (C), removal (E) and read (F), and docs/faults.md from it; ROW=S7 runs one row and writes no page
 	@rm -f build/faults.jsonl
-	@CGO_ENABLED=0 go test $(GOTAGS) -timeout 20m -count 1 -parallel 4 $(if $(ROW),-v) -run 'TestStore$(if $(ROW),/^$(ROW)$$)' ./integration/faults $(if $(ROW),,|| true)
+	@CGO_ENABLED=0 go test $(GOTAGS) -timeout 50m -count 1 -parallel 4 $(if $(ROW),-v) -run 'Test(Store|Points)$$$(if $(ROW),/^$(ROW)$$)' ./integration/faults $(if $(ROW),,|| true)
 	@$(if $(ROW),true,CGO_ENABLED=0 go run $(GOTAGS) ./integration/faults/render build/faults.jsonl docs/faults.md)
 
 bench: dist ## Measure: BENCH=vanilla or tiering; ROW=06 one row, FULL=1 all rounds, PEER_LIBS= a foreign plugin; bench/README.md

@@ -1,7 +1,6 @@
 package faultproxy
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
@@ -41,11 +40,16 @@ func (p *Proxy) record(c *call) {
 	p.requests = append(p.requests, c.record)
 }
 
-// InFlight are the requests that have begun and not ended; of what is known only at the end they say nothing.
-func (p *Proxy) InFlight() []Request {
+// InFlight are the requests that have begun and not ended; of what is known only at the end they say nothing but how
+// much of the request's body has come.
+func (p *Proxy) InFlight() (out []Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Collect(maps.Values(p.flying))
+	for c, r := range p.flying {
+		r.Received = c.received.Load()
+		out = append(out, r)
+	}
+	return out
 }
 
 // Requests is a copy of what was recorded since the start or the last Forget, in the order in which requests ended.

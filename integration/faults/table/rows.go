@@ -8,8 +8,16 @@ type Row struct {
 	Note  string // how the test differs from the fault as it is in the world; "" does not
 }
 
+// Store tells a fault of the store from a crash of the broker.
+func (r Row) Store() bool { return r.ID[0] == 'S' }
+
 // Test is the name of the row's test.
-func (r Row) Test() string { return "TestStore/" + r.ID }
+func (r Row) Test() string {
+	if r.Store() {
+		return "TestStore/" + r.ID
+	}
+	return "TestPoints/" + r.ID
+}
 
 // Replay is the command that runs the row alone.
 func (r Row) Replay() string { return "make faults ROW=" + r.ID }
@@ -35,4 +43,19 @@ var Rows = []Row{
 	{"S15", "delete answered 5xx, reset, reply lost; restart in between", "the broker's call has returned; removal goes on until the objects are gone", "errors of single keys in a batch: unit test of internal/objectstore/s3"},
 	{"S16", "wrong Content-Range, 200 to a ranged GET, wrong length", "detected; once: fetched again; always: an error, never wrong data", ""},
 	{"S17", "all kept-alive connections dropped at once under load", "all reads succeed, connections stay within store.s3.connections.max, retries within the budget", "scaled: 8 connections and 32 readers for 10 000"},
+	{"C1", "SIGKILL before COPY_STARTED", "copied after the restart, no orphan", ""},
+	{"C2", "SIGKILL after COPY_STARTED, before the first byte", "copied under a new id; the record of the first is harmless and goes with the topic", ""},
+	{"C3", "SIGKILL inside the upload of the log object", "as C2; the upload stays until a sweep", ""},
+	{"C4", "SIGKILL when the log object is complete and the sidecar is missing", "copied under a new id; the orphan is never read and goes with the topic", ""},
+	{"C5", "SIGKILL inside the put of the sidecar", "as C4", ""},
+	{"C6", "SIGKILL when the sidecar is complete and its put has not returned", "copied under a new id; reads use that one; the other goes with the topic", ""},
+	{"C7", "SIGKILL when the copy has returned and COPY_FINISHED is not persisted", "as C6; the table has each row once", ""},
+	{"C8", "SIGKILL when COPY_FINISHED is persisted and the local segment is there", "nothing is copied again, nothing changes", ""},
+	{"C9", "SIGKILL during the local deletion", "read from the store", ""},
+	{"E1", "SIGKILL when the tombstone is in the journal, while the store takes no delete", "the deletion is repeated and all objects go", "whether the call had returned to Kafka cannot be seen from outside: that DELETE_FINISHED was not persisted is proved"},
+	{"E2", "SIGKILL when the deletion was accepted and DELETE_FINISHED is not persisted", "repeated, succeeds whatever was removed", ""},
+	{"E3", "SIGKILL when the removal of objects is half done", "continued; what is missing is success", ""},
+	{"E4", "journal lost with the disk", "a sweep finds the objects after the grace time", ""},
+	{"F1", "SIGKILL during writes to the disk cache; torn pages", "the checksum fails, the chunk is fetched again, what is read is right", "pages are zeroed after the kill"},
+	{"F2", "stop during reads ahead from a store that does not answer", "the broker exits by itself within its grace time", "60 s; SIGTERM"},
 }
