@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
@@ -56,6 +58,9 @@ func (s *Store) refused(err error, code int, c call) error {
 		name, message = api.ErrorCode(), api.ErrorMessage()
 	}
 	class, advice := s.judge(code, name, c)
+	if off := skew(err); off != 0 && (code == 401 || code == 403 || name == "RequestTimeTooSkewed") {
+		class, advice = status.Transient, fmt.Sprintf("The request was signed %s the store's time. %s; what follows is signed by the store's", ahead(off), adviseClock)
+	}
 	text := fmt.Sprintf("%s %s: %s answered %d", c.verb, c.key, s.config.where(), code)
 	if name != "" && name != strconv.Itoa(code) && name != "UnknownError" {
 		text += " " + clean(name)
@@ -76,6 +81,35 @@ func (s *Store) refused(err error, code int, c call) error {
 	return status.Errorf(class, "%s", text)
 }
 
+// signatureLife is how far from the store's time a signature may be dated.
+const signatureLife = 15 * time.Minute
+
+// skew is how far ahead of the store's time the request was signed, 0 if that cannot be why it was refused. A refused HEAD has no words,
+// and some stores call it AccessDenied: the dates of request and reply tell. The SDK takes the store's time from this reply for the
+// next request.
+func skew(err error) time.Duration {
+	var response *smithyhttp.ResponseError
+	if !errors.As(err, &response) || response.Response == nil || response.Response.Request == nil {
+		return 0
+	}
+	theirs, err := http.ParseTime(response.Response.Header.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	ours, err := time.Parse("20060102T150405Z", response.Response.Request.Header.Get("X-Amz-Date"))
+	if off := ours.Sub(theirs); err == nil && off.Abs() >= signatureLife-time.Minute { // a reply takes its time
+		return off
+	}
+	return 0
+}
+
+func ahead(off time.Duration) string {
+	if off < 0 {
+		return (-off).String() + " behind"
+	}
+	return off.String() + " ahead of"
+}
+
 // elsewhere names the bucket's region if the reply does and it is another than ours.
 func elsewhere(err error, ours string) string {
 	var response *smithyhttp.ResponseError
@@ -93,6 +127,7 @@ func elsewhere(err error, ours string) string {
 const (
 	adviseKeys     = "Check the access key and secret (store.s3.*), that they belong to this store, and that this machine's clock is right: a signature is valid for 15 minutes"
 	advisePolicy   = "The credentials are known but may not do this: check the policy of the user, role and bucket (GetObject, PutObject, DeleteObject, ListBucket, AbortMultipartUpload) and that this machine's clock is right"
+	adviseSilent   = "The reply has no words: the keys may be wrong, or not allowed to do this (store.s3.*, the policy of the user, role and bucket), or this machine's clock is"
 	adviseClock    = "This machine's clock and the store's differ: check NTP"
 	adviseRegion   = "The bucket is elsewhere: check store.s3.region and store.s3.endpoint; redirects are not followed, because they would carry credentials"
 	adviseBucket   = "Check store.s3.bucket, store.s3.endpoint and store.s3.path.style: the bucket must exist, it is not created"
@@ -103,6 +138,9 @@ const (
 	adviseExisting = "The object exists"
 	adviseChanged  = "The object is not, or no longer, the expected one"
 )
+
+// unknownKey is versitygw's InvalidAccessKeyId, with the status of an object that is not there.
+const unknownKey = "XAdminUserNotFound"
 
 // judge gives the class of a reply and what to check.
 func (s *Store) judge(code int, name string, c call) (status.Class, string) {
@@ -115,14 +153,14 @@ func (s *Store) judge(code int, name string, c call) (status.Class, string) {
 		}
 		return status.Transient, ""
 	case "RequestTimeTooSkewed":
-		return status.Transient, adviseClock // the SDK takes the store's time from this reply for the next request
+		return status.Transient, adviseClock
 	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired":
 		if s.invalidate() {
 			return status.Transient, adviseExpired + "; new ones are fetched"
 		}
 		return status.Invalid, adviseExpired + ": set new ones"
-	case "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed":
-		if strings.HasPrefix(name, "Invalid") && s.invalidate() {
+	case "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed", unknownKey:
+		if (strings.HasPrefix(name, "Invalid") || name == unknownKey) && s.invalidate() {
 			return status.Transient, adviseRotated
 		}
 		return status.Invalid, adviseKeys
@@ -132,6 +170,10 @@ func (s *Store) judge(code int, name string, c call) (status.Class, string) {
 		return status.Invalid, adviseNesting
 	case "FileAlreadyExists": // Alibaba OSS, with the status that means "try again" on S3
 		return status.Conflict, adviseExisting
+	case "", "Forbidden": // to a HEAD
+		if code == 403 {
+			return status.Invalid, adviseSilent
+		}
 	case "RequestTimeout", "BadDigest", "XAmzContentSHA256Mismatch", "IncompleteBody", "InvalidPart":
 		return status.Transient, ""
 	}

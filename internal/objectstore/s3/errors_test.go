@@ -32,6 +32,7 @@ func TestStatusTable(t *testing.T) {
 		{501, "NotImplemented", status.Unsupported, status.Unsupported, status.Unsupported, status.Unsupported, "does not have"},
 		{401, "Unauthorized", status.Invalid, status.Invalid, status.Invalid, status.Invalid, "clock"},
 		{403, "AccessDenied", status.Invalid, status.Invalid, status.Invalid, status.Invalid, "policy"},
+		{404, "XAdminUserNotFound", status.Invalid, status.Invalid, status.Invalid, status.Invalid, "access key"},
 		{403, "SignatureDoesNotMatch", status.Invalid, status.Invalid, status.Invalid, status.Invalid, "clock"},
 		{403, "RequestTimeTooSkewed", status.Transient, status.Transient, status.Transient, status.Transient, "NTP"},
 		{400, "ExpiredToken", status.Invalid, status.Invalid, status.Invalid, status.Invalid, "expired"},
@@ -122,4 +123,30 @@ func TestErrorAfterTheStatusLineOfACompletion(t *testing.T) {
 	want(t, "put", err, status.Unknown, "InternalError")
 	_, err = s.Put(t.Context(), "a", big(minPart+1), objectstore.Condition{Absent: true})
 	want(t, "create", err, status.Unknown)
+}
+
+// A refusal that the dates explain is one of the clock, whatever the store calls it; one they do not explain is not.
+func TestRefusalsByTheClock(t *testing.T) {
+	for _, c := range []struct {
+		off   time.Duration // of the store
+		code  int
+		name  string
+		class status.Class
+		words string
+	}{
+		{20 * time.Minute, 403, "", status.Transient, "behind the store's time"},
+		{-20 * time.Minute, 403, "AccessDenied", status.Transient, "ahead of the store's time"},
+		{20 * time.Minute, 403, "RequestTimeTooSkewed", status.Transient, "NTP"},
+		{20 * time.Minute, 401, "", status.Transient, "NTP"},
+		{20 * time.Minute, 404, "NoSuchKey", status.NotFound, ""},
+		{5 * time.Minute, 403, "AccessDenied", status.Invalid, "policy"},
+		{0, 403, "", status.Invalid, "no words"},
+	} {
+		f := newFake(t, func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) {
+			w.Header().Set("Date", time.Now().Add(c.off).UTC().Format(http.TimeFormat))
+			reply(w, c.code, c.name)
+		})
+		_, _, err := openAt(t, f.URL).Get(t.Context(), "some/key", 10)
+		want(t, fmt.Sprintf("%v %d %s", c.off, c.code, c.name), err, c.class, c.words)
+	}
 }
