@@ -65,6 +65,7 @@ func TestSeaweedFS(t *testing.T) {
 	sums(t, server)
 	wrongSettings(t, server)
 	clocks(t, server)
+	secured(t, server)
 	t.Run("stalled server", func(t *testing.T) {
 		st := store(t, server, "stalled", nil)
 		if _, err := st.Put(t.Context(), "first", strings.NewReader("x"), objectstore.Condition{}); err != nil { // finds the checksum
@@ -114,6 +115,7 @@ func TestVersityGW(t *testing.T) {
 	sums(t, server)
 	wrongSettings(t, server)
 	clocks(t, server)
+	secured(t, server)
 }
 
 // capsOf is what a server may lack.
