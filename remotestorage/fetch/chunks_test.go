@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/budget"
 	"tidemark/internal/status"
 	"tidemark/remotestorage/stored"
 )
@@ -110,16 +112,20 @@ func TestReadAheadRunsOnIntoTheNextSegment(t *testing.T) {
 	atRest(t, f)
 }
 
-// What the broker gives up after 500 ms is there when it asks again.
+// What the broker gives up after 500 ms is there when it asks again: with a store that takes 400 ms hardly a fetch fails, with one that
+// takes 2 s one in sequence waits for what the one before it asked for, nothing is fetched twice, and none of it is logged as an error.
 func TestSlowStoresMakeProgress(t *testing.T) {
-	for _, latency := range []time.Duration{400 * time.Millisecond, 2 * time.Second} {
+	for latency, most := range map[time.Duration]int{400 * time.Millisecond: 1, 2 * time.Second: 4} {
 		synctest.Test(t, func(t *testing.T) {
-			m, f := setup(t, nil)
+			m, f := setup(t, func(c *Config) { c.Hedge = false })
+			var logged bytes.Buffer
+			f.log = slog.New(slog.NewTextHandler(&logged, nil))
 			ref, data := m.put(t, 1, 3<<20)
+			_, side := ref.Keys()
 			m.set(func(ctx context.Context, _ string) error { time.Sleep(latency); return nil })
 			p := make([]byte, 100_000)
-			asked := 0
-			for pos := 0; pos < len(data); asked++ {
+			inVain := 0 // fetches in a row
+			for pos := 0; pos < len(data); {
 				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 				s, _, err := f.Open(ctx, ref, int64(pos), -1)
 				var n int
@@ -127,58 +133,84 @@ func TestSlowStoresMakeProgress(t *testing.T) {
 					n, err = s.Next(ctx, p)
 				}
 				cancel()
-				if err == nil {
-					pos += n
-				} else if !status.Is(err, status.Transient) {
+				switch inVain++; {
+				case err == nil:
+					pos, inVain = pos+n, 0
+				case !status.Is(err, status.Transient):
 					t.Fatal(err)
-				}
-				if asked > 200 {
-					t.Fatalf("asked 200 times with %v latency and is at %d of %d", latency, pos, len(data))
+				case inVain > most:
+					t.Fatalf("%d fetches in a row were in vain with %v latency, at %d of %d", inVain, latency, pos, len(data))
 				}
 			}
-			if total(m.gets) != len(data) {
-				t.Errorf("%d bytes fetched for %d", total(m.gets), len(data))
+			if total(m.gets) != len(data) || m.count(side) != 1 {
+				t.Errorf("%d bytes fetched for %d, the sidecar %d times", total(m.gets), len(data), m.count(side))
+			}
+			if logged.Len() > 0 {
+				t.Errorf("logged: %s", logged.String())
 			}
 			f.Close(time.Minute)
 		})
 	}
 }
 
-// One failure of each kind per key, then a hundred readers: all succeed, with one load.
+// One failure of each kind for each object, then a hundred readers of it: all succeed, with one load, and none gets the old failure.
 func TestFailuresPoisonNothing(t *testing.T) {
 	for name, failure := range map[string]error{
-		"503": status.Errorf(status.Transient, "503"), "reset": status.Errorf(status.Transient, "reset"),
+		"503": status.Errorf(status.Throttled, "503"), "reset": status.Errorf(status.Transient, "reset"), "timeout": nil,
 		"short": status.Errorf(status.Corrupt, "short"), "missing": status.Errorf(status.NotFound, "404"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			m, f := setup(t, nil)
-			ref, data := m.put(t, 1, stored.MinChunkSize)
-			log, _ := ref.Keys()
-			s, err := f.Segment(deadline(t), ref)
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.set(func(context.Context, string) error { return failure })
-			if err := s.Read(deadline(t), make([]byte, 1), 0); status.Of(err) != status.Of(failure) {
-				t.Fatalf("got %v", err)
-			}
-			m.set(nil)
-			before := m.count(log)
-			var wg sync.WaitGroup
-			for range 100 {
-				wg.Go(func() {
-					p := make([]byte, 1000)
-					if err := s.Read(deadline(t), p, 7); err != nil || !bytes.Equal(p, data[7:1007]) {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-			if n := m.count(log) - before; n != 1 {
-				t.Errorf("%d loads", n)
+		for _, which := range []string{"log", "sidecar"} {
+			t.Run(name+" "+which, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { poison(t, which, failure) })
+			})
+		}
+	}
+}
+
+// poison lets the first load of an object fail, by the deadline of the fetcher if failure is nil.
+func poison(t *testing.T, which string, failure error) {
+	m, f := setup(t, func(c *Config) { c.Deadline, c.Hedge = time.Second, false })
+	defer f.Close(time.Minute)
+	ref, data := m.put(t, 1, stored.MinChunkSize)
+	log, side := ref.Keys()
+	key, class := map[string]string{"log": log, "sidecar": side}[which], status.Transient
+	if failure != nil {
+		class = status.Of(failure)
+	}
+	if which == "log" { // else the first bytes are asked for beside the sidecar, and then once more
+		if _, err := f.Sidecar(t.Context(), ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.set(func(ctx context.Context, k string) error {
+		if k != key {
+			return nil
+		}
+		if failure == nil {
+			<-ctx.Done()
+			return status.Wrapf(ctx.Err(), "stalled")
+		}
+		return failure
+	})
+	if err := first(t.Context(), f, ref, 0, data); status.Of(err) != class {
+		t.Fatalf("got %v, want %v", err, class)
+	}
+	synctest.Wait()
+	m.set(func(context.Context, string) error { time.Sleep(time.Millisecond); return nil })
+	before := m.count(key)
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			if err := first(t.Context(), f, ref, 7, data); err != nil {
+				t.Error(err)
 			}
 		})
 	}
+	wg.Wait()
+	if n := m.count(key) - before; n != 1 {
+		t.Errorf("%d loads", n)
+	}
+	atRest(t, f)
 }
 
 // A bit that flips on its way is fetched again, without a word.
@@ -270,49 +302,98 @@ func TestHedgesAreFewAndNoneInTrouble(t *testing.T) {
 	}
 }
 
-// Ten thousand reads, half of them cancelled or failing: every budget is idle afterwards.
+// Ten thousand reads, half of them cancelled, failing or timed out: everything that is lent, waited for or counted as under way is idle
+// afterwards.
 func TestEveryBudgetIsGivenBack(t *testing.T) {
-	m, f := setup(t, func(c *Config) { c.ParallelGets, c.ReadAhead, c.GetBytes = 3, 1<<20, 1<<20 })
-	f.chunks.mem = newBuffers("test", 40*stored.MinChunkSize)
-	var refs []Ref
-	var datas [][]byte
-	for i := range 4 {
-		r, d := m.put(t, byte(i+1), 30*stored.MinChunkSize+i)
-		refs, datas = append(refs, r), append(datas, d)
-	}
-	m.set(func(ctx context.Context, _ string) error {
-		switch rand.IntN(10) {
-		case 0:
-			return status.Errorf(status.Transient, "503")
-		case 1:
-			return status.Errorf(status.Corrupt, "short")
+	synctest.Test(t, func(t *testing.T) {
+		m, f := setup(t, func(c *Config) { c.ParallelGets, c.ReadAhead, c.GetBytes = 3, 1<<20, 1<<20 })
+		f.chunks.mem = newBuffers("test", 40*stored.MinChunkSize)
+		f.sidecars.mem = budget.NewBytes("test", 2<<10) // two sidecars
+		var refs []Ref
+		var datas [][]byte
+		for i := range 4 {
+			r, d := m.put(t, byte(i+1), 30*stored.MinChunkSize+i)
+			refs, datas = append(refs, r), append(datas, d)
 		}
-		return nil
-	})
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(g), 1))
-			p := make([]byte, 90_000)
-			for range 1250 {
-				k := rng.IntN(len(refs))
-				ctx, cancel := context.WithCancel(context.Background())
-				if rng.IntN(3) == 0 {
-					cancel()
-				}
-				s, err := f.Segment(ctx, refs[k])
-				pos := rng.Int64N(int64(len(datas[k]) - len(p)))
-				if err == nil {
-					err = s.Read(ctx, p, pos)
-				}
-				if err == nil && !bytes.Equal(p, datas[k][pos:pos+int64(len(p))]) {
-					t.Error("wrong bytes")
-				}
-				cancel()
+		m.set(func(ctx context.Context, _ string) error {
+			budget.Sleep(ctx, rand.N(10*time.Millisecond))
+			switch rand.IntN(6) {
+			case 0:
+				return status.Errorf(status.Transient, "503")
+			case 1:
+				return status.Errorf(status.Corrupt, "short")
 			}
+			return nil
 		})
+		var wg sync.WaitGroup
+		var ended [status.Internal + 1]atomic.Int64 // by class
+		for g := range 8 {
+			wg.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(g), 1))
+				for range 1250 {
+					k := rng.IntN(len(refs))
+					ended[status.Of(anyRead(t, f, rng, refs[k], datas[k]))].Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		m.set(nil)
+		synctest.Wait()
+		ok, all := ended[status.OK].Load(), int64(0)
+		for i := range ended {
+			all += ended[i].Load()
+		}
+		if all != 10_000 || ok > 6000 || ok < 1000 || min(ended[status.Cancelled].Load(), ended[status.Transient].Load(), ended[status.Corrupt].Load()) < 500 {
+			t.Errorf("%d of %d reads succeeded; cancelled %d, failed or timed out %d, short %d", ok, all,
+				ended[status.Cancelled].Load(), ended[status.Transient].Load(), ended[status.Corrupt].Load())
+		}
+		atRest(t, f)
+		var cached int64
+		for key, e := range f.sidecars.entries {
+			if cached += e.size; e.refs != 0 {
+				t.Errorf("sidecar %s has %d users", key, e.refs)
+			}
+		}
+		if f.sidecars.wanted != 0 || f.sidecars.used() != cached {
+			t.Errorf("sidecars: %d bytes wanted, %d lent, %d cached", f.sidecars.wanted, f.sidecars.used(), cached)
+		}
+		if n := f.tasks.Running(); n != 0 || f.decoding.Used() != 0 {
+			t.Errorf("%d tasks run, %d chunks are decoded", n, f.decoding.Used())
+		}
+		f.Close(time.Minute)
+	})
+}
+
+// anyRead reads a piece of a segment as a stream or by position, and gives up at once, soon, or not at all.
+func anyRead(t *testing.T, f *Fetcher, rng *rand.Rand, ref Ref, data []byte) error {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	switch rng.IntN(8) {
+	case 0:
+		cancel()
+	case 1:
+		defer time.AfterFunc(time.Duration(rng.Int64N(5e6)), cancel).Stop()
+	case 2:
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(rng.Int64N(5e6)))
+		defer cancel()
 	}
-	wg.Wait()
-	m.set(nil)
-	atRest(t, f)
+	p := make([]byte, 90_000)
+	pos := rng.Int64N(int64(len(data) - len(p)))
+	n, err := len(p), error(nil)
+	if rng.IntN(2) == 0 {
+		var s *Segment
+		if s, err = f.Segment(ctx, ref); err == nil {
+			err = s.Read(ctx, p, pos)
+		}
+	} else {
+		var s *Stream
+		if s, _, err = f.Open(ctx, ref, pos, -1); err == nil {
+			n, err = s.Next(ctx, p)
+			s.Close()
+		}
+	}
+	if err == nil && !bytes.Equal(p[:n], data[pos:pos+int64(n)]) {
+		t.Error("wrong bytes")
+	}
+	return err
 }
