@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"tidemark/cmd/tidemark/scrub"
@@ -43,7 +45,7 @@ func scrubCommand() command {
 			f.StringVar(&s.after, "after", "", "go on after this `key`: what an interrupted check printed")
 		},
 		long: "Reads every sidecar and every byte of every log object and compares the checksums; no broker is asked and nothing is changed. Encrypted\n" +
-			"segments are checked without their keys. Findings: damaged-sidecar, damaged-log (with the bytes), wrong-size, missing-log, orphan-log and\n" +
+			"segments are checked without their keys, and counted by the key they need. Findings: damaged-sidecar, damaged-log (with the bytes), wrong-size, missing-log, orphan-log and\n" +
 			"unfinished-upload (left of failed copies, older than --grace), foreign-object, newer-format, unreadable (the store failed each time).\n" +
 			"A check that is interrupted says where --after can go on. Tables are checked by verify --data. Exit code 3 if anything is found."}
 }
@@ -138,6 +140,9 @@ func (r scrubbed) write(w io.Writer) {
 	fmt.Fprintf(w, "%d segments, %d objects, %s stored, %s read\n", r.Segments, r.Objects, mebibytes(r.Stored), mebibytes(r.Read))
 	if r.Young > 0 || r.Gone > 0 || r.Repeated > 0 {
 		fmt.Fprintf(w, "%d copies under way, %d deleted meanwhile, %d reads repeated\n", r.Young, r.Gone, r.Repeated)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.Keys)) {
+		fmt.Fprintf(w, "%d segments are encrypted under key %s\n", r.Keys[id], id)
 	}
 	switch {
 	case !r.Whole && r.Through == "":

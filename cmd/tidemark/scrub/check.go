@@ -55,6 +55,7 @@ func (r *run) segment(ctx context.Context, i *item, buf *[]byte) error {
 	if err != nil || !ok {
 		return err
 	}
+	i.keyID = m.KeyID
 	logKey, sidecarKey := m.Keys()
 	if sidecarKey != i.sidecar.Key {
 		i.add(DamagedSidecar, i.sidecar.Key, 0, 0, "it describes another segment, whose sidecar is %s: an object under a wrong key", sidecarKey)

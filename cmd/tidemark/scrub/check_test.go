@@ -62,7 +62,7 @@ func TestTransformedSegment(t *testing.T) {
 	log, sidecar := manifest.Keys()
 	put(t, m, log, data)
 	put(t, m, sidecar, raw)
-	if totals, found, err := scrubbed(t, m, nil); err != nil || len(found) > 0 || totals.Read != int64(len(data)+len(raw)) {
+	if totals, found, err := scrubbed(t, m, nil); err != nil || len(found) > 0 || totals.Read != int64(len(data)+len(raw)) || totals.Keys["k"] != 1 {
 		t.Errorf("%+v, %+v, %v", totals, found, err)
 	}
 	c := chunks.Chunks[1]

@@ -56,15 +56,17 @@ type Config struct {
 
 // Totals is how far a check has come.
 type Totals struct {
-	Segments int64  `json:"segments"` // sidecars looked at
-	Objects  int64  `json:"objects"`
-	Stored   int64  `json:"storedBytes"` // of the objects looked at
-	Read     int64  `json:"readBytes"`   // how many of them were read
-	Young    int64  `json:"underWay"`    // log objects and uploads within the grace
-	Gone     int64  `json:"deletedMeanwhile"`
-	Repeated int64  `json:"readsRepeated"` // ranges whose checksum was right when they were read again
-	Findings int64  `json:"findings"`
-	Through  string `json:"through"` // every key up to this one has been looked at
+	Segments int64 `json:"segments"` // sidecars looked at
+	Objects  int64 `json:"objects"`
+	Stored   int64 `json:"storedBytes"` // of the objects looked at
+	Read     int64 `json:"readBytes"`   // how many of them were read
+	Young    int64 `json:"underWay"`    // log objects and uploads within the grace
+	Gone     int64 `json:"deletedMeanwhile"`
+	Repeated int64 `json:"readsRepeated"` // ranges whose checksum was right when they were read again
+	Findings int64 `json:"findings"`
+	// Keys counts the encrypted segments by the id of the key that each needs.
+	Keys    map[string]int64 `json:"keys,omitempty"`
+	Through string           `json:"through"` // every key up to this one has been looked at
 }
 
 const (
@@ -93,6 +95,7 @@ type item struct {
 
 	// The outcome, valid once done is closed.
 	findings []Finding
+	keyID    string // of an encrypted segment
 	gone     bool
 	young    bool
 	err      error
@@ -214,6 +217,12 @@ func (r *run) count(t *Totals, i *item) {
 	}
 	if i.sidecar.Key != "" {
 		t.Segments++
+	}
+	if i.keyID != "" {
+		if t.Keys == nil {
+			t.Keys = map[string]int64{}
+		}
+		t.Keys[i.keyID]++
 	}
 	if i.gone {
 		t.Gone++

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"tidemark/internal/budget"
@@ -96,14 +97,14 @@ func TestCleanStore(t *testing.T) {
 	}
 	totals, found, err := scrubbed(t, m, nil)
 	want := Totals{Segments: 5, Objects: 10, Stored: size, Read: size, Through: sidecars[4]}
-	if err != nil || len(found) > 0 || totals != want {
+	if err != nil || len(found) > 0 || !cmp.Equal(totals, want) {
 		t.Errorf("%+v, %v, %v; want %+v", totals, found, err, want)
 	}
 	totals, found, err = scrubbed(t, m, func(c *Config) { c.Quick = true })
-	if want.Read = size - 5*(2*chunk+chunk/2); err != nil || len(found) > 0 || totals != want {
+	if want.Read = size - 5*(2*chunk+chunk/2); err != nil || len(found) > 0 || !cmp.Equal(totals, want) {
 		t.Errorf("quick: %+v, %v, %v; want %+v", totals, found, err, want)
 	}
-	if totals, _, err := scrubbed(t, storetest.NewMemory(), nil); err != nil || totals != (Totals{}) {
+	if totals, _, err := scrubbed(t, storetest.NewMemory(), nil); err != nil || !cmp.Equal(totals, Totals{}) {
 		t.Errorf("nothing stored: %+v, %v", totals, err)
 	}
 	totals, _, err = scrubbed(t, m, func(c *Config) { c.Prefix = key.PartitionPrefix(id(1), 0) })
