@@ -1,14 +1,20 @@
 package faults
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"tidemark/integration/faultproxy"
 	"tidemark/integration/rig"
@@ -209,7 +215,7 @@ func whileDeleting(p *point) {
 // tombstoned kills the broker when the journal has a tombstone whose deletion the metadata does not have as done, while the store takes
 // no delete.
 func tombstoned(p *point) {
-	all := p.removing(p.hold(never, 0, ``, faultproxy.Delete), faultproxy.Rule{Name: "hold", Ops: []faultproxy.Op{faultproxy.DeleteBatch}, Fault: never})
+	all := p.removing(faultproxy.Rule{Name: "hold", Ops: []faultproxy.Op{faultproxy.Delete, faultproxy.DeleteBatch}, Fault: never})
 	p.left("at the point", all, 0, 0)
 	p.removed(all)
 }
@@ -228,17 +234,9 @@ func (p *point) small() (all int) {
 	return all
 }
 
-// expire makes Kafka delete all segments.
-func (p *point) expire() {
-	p.Helper()
-	ends, err := p.Admin().ListEndOffsets(p.Ctx, p.topic)
-	if err != nil {
-		p.Fatal(err)
-	}
-	if _, err := p.Admin().DeleteRecords(p.Ctx, ends.Offsets()); err != nil {
-		p.Fatal(err)
-	}
-}
+// expire makes Kafka delete all segments, now and after a restart: what was deleted by an offset is forgotten in a crash, because Kafka
+// keeps the start of a log in a checkpoint of every minute.
+func (p *point) expire() { p.Helper(); p.Alter(p.topic, "retention.ms", "1") }
 
 // removing lets Kafka delete segments and kills it at the point.
 func (p *point) removing(rules ...faultproxy.Rule) (all int) {
@@ -293,8 +291,71 @@ func halfRemoved(p *point) {
 	p.removed(all)
 }
 
+// journalLost removes the journal while its objects are in the store and Kafka has forgotten their segments.
 func journalLost(p *point) {
-	p.cannot("there is no sweep for orphaned objects yet")
+	if settings, err := os.ReadFile("../../docs/config.md"); err != nil || !bytes.Contains(settings, []byte("sweep.interval.ms")) {
+		p.cannot("the broker has no sweep for orphaned objects")
+	}
+	all := p.small()
+	gone := p.deleteBefore(300)
+	p.kill()
+	if err := os.Remove(filepath.Join(p.node().Dir(), "tidemark", journalName)); err != nil {
+		p.Fatal(err)
+	}
+	p.left("at the point", all, 0, 0)
+	p.sweeping("1000", "false")
+	defer p.sweeping("0", "true")
+	p.begin(eager)
+	p.Eventually(2*time.Minute, func() error {
+		if both, _, _ := p.count(); both != all-gone {
+			return fmt.Errorf("%d segments are in the store, %d of %d are known to Kafka", both, all-gone, all)
+		}
+		return nil
+	})
+	p.freed(0, 0)
+}
+
+// sweeping sets how often, and whether really, the broker sweeps from its next start on.
+func (p *point) sweeping(every, dry string) {
+	p.Helper()
+	for key, value := range map[string]string{"interval.ms": every, "dry.run": dry, "grace.ms": "10000"} {
+		if err := p.node().SetProperty("rsm.config.sweep."+key, value); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// deleteBefore deletes the segments before an offset while the store takes no delete, until Kafka has forgotten them, and returns how many
+// they are.
+func (p *point) deleteBefore(offset int64) (gone int) {
+	p.Helper()
+	var bases []int64
+	for name := range p.objects() {
+		base, err := strconv.ParseInt(name[strings.LastIndex(name, "/")+1:][:20], 10, 64)
+		if err != nil {
+			p.Fatal(err)
+		}
+		bases = append(bases, base)
+	}
+	slices.Sort(bases)
+	for _, next := range bases[1:] {
+		if next <= offset {
+			gone++
+		}
+	}
+	p.script(faultproxy.Rule{Name: "hold", Ops: []faultproxy.Op{faultproxy.Delete, faultproxy.DeleteBatch}, Fault: never})
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: p.topic, At: offset, LeaderEpoch: -1})
+	if _, err := p.Admin().DeleteRecords(p.Ctx, offsets); err != nil {
+		p.Fatal(err)
+	}
+	p.Eventually(time.Minute, func() error {
+		if n := p.inState(deleteFinished); n != gone || n == 0 {
+			return fmt.Errorf("Kafka has deleted %d segments of %d", n, gone)
+		}
+		return nil
+	})
+	return gone
 }
 
 // scrape reads one series.

@@ -16,9 +16,12 @@ import (
 	"tidemark/integration/faultproxy"
 )
 
+// journalName is the file of tombstones.
+const journalName = "tombstones.journal"
+
 // journal is the bytes of the tombstone journal.
 func (p *point) journal() []byte {
-	b, _ := os.ReadFile(filepath.Join(p.node().Dir(), "tidemark", "tombstones.journal"))
+	b, _ := os.ReadFile(filepath.Join(p.node().Dir(), "tidemark", journalName))
 	return b
 }
 
