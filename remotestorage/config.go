@@ -18,6 +18,7 @@ type Config struct {
 	CopyParallel      int           `config:"copy.parallel" default:"10" doc:"Segments copied at the same time. More than Kafka's remote.log.manager.copier.thread.pool.size has no effect."`
 	CopyDeadline      time.Duration `config:"copy.deadline.ms" default:"120000" doc:"Longest time a copy may take beside the time its bytes take at copy.min.rate. A copy that does not end blocks the tiering of its partition."`
 	CopyMinRate       int64         `config:"copy.min.rate" default:"1048576" doc:"Slowest progress of a copy that is still waited for."`
+	CopyMaxRate       int64         `config:"copy.max.bytes.per.second" default:"0" doc:"Bytes per second that all copies of this broker together send to the store at most, and read from local segments at most to check them: 0 = no limit, else at least 1048576. Time that a copy waits for it does not count towards its deadline. Unlike remote.log.manager.copy.max.bytes.per.second, which decides when a segment may begin, it holds within a segment too."`
 	CleanupDeadline   time.Duration `config:"copy.cleanup.deadline.ms" default:"20000" doc:"Longest time to remove the objects of a failed copy before it is left to the background."`
 	ChunkBytes        int           `config:"segment.chunk.bytes" default:"1048576" doc:"Unit of checking and caching of new segments, in bytes: 65536 to 67108864. The first read at a position fetches one chunk; a consumer that reads in sequence gets many with one GET."`
 	Compression       string        `config:"segment.compression" default:"none" doc:"How new segments are compressed in the store: none or zstd. Batches that the producer or the topic compressed are left as they are. Brokers of a release before this setting cannot read such segments."`
@@ -41,6 +42,9 @@ func DefaultConfig() Config {
 	}
 }
 
+// minLimit is the least rate that copies may be limited to.
+const minLimit = 1 << 20
+
 // Validate returns all faults at once, each Invalid and naming its key.
 func (c Config) Validate() error {
 	var faults []error
@@ -55,6 +59,9 @@ func (c Config) Validate() error {
 	}
 	if c.CopyMinRate < 1 {
 		bad("copy.min.rate is %d, it must be positive", c.CopyMinRate)
+	}
+	if c.CopyMaxRate != 0 && c.CopyMaxRate < minLimit {
+		bad("copy.max.bytes.per.second is %d, it must be 0 or at least %d", c.CopyMaxRate, minLimit)
 	}
 	if c.CleanupDeadline < time.Second {
 		bad("copy.cleanup.deadline.ms is %v, at least 1s is needed", c.CleanupDeadline)

@@ -60,7 +60,7 @@ func TestConfig(t *testing.T) {
 	walk(reflect.ValueOf(DefaultConfig()), reflect.ValueOf(&bad).Elem())
 	bad.DiskCache.Dir = "relative" // unset is legal
 	bad.Reclaim.MaxBackoff = -1
-	bad.KeysFile, bad.TransformParallel = "relative", -1 // unset and 0 are legal
+	bad.KeysFile, bad.TransformParallel, bad.CopyMaxRate = "relative", -1, -1 // unset and 0 are legal
 	err := bad.Validate()
 	for _, key := range keys {
 		if err == nil || !strings.Contains(err.Error(), key) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tidemark/internal/budget"
 	"tidemark/internal/kafkalog"
 	"tidemark/internal/objectstore"
 	"tidemark/internal/status"
@@ -67,7 +68,7 @@ func (m *Manager) copy(ctx context.Context, f *flight, seg Segment, paths Paths)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.upload(ctx, f, seg, files, summed{form.object(), chunks}, sidecar); err != nil {
+	if err := m.upload(budget.WithLimit(ctx, m.sends), f, seg, files, summed{form.object(), chunks}, sidecar); err != nil {
 		return nil, err
 	}
 	m.metrics.stored.Add(meta.Size)
@@ -82,7 +83,7 @@ func (m *Manager) copy(ctx context.Context, f *flight, seg Segment, paths Paths)
 func (m *Manager) describe(ctx context.Context, seg Segment, files *files, form *shaping) ([]byte, []stored.Chunk, stored.Metadata, error) {
 	w := walkers.Get().(*kafkalog.Walker)
 	defer walkers.Put(w)
-	chunks, crc, err := files.check(ctx, seg, form, w)
+	chunks, crc, err := files.check(budget.WithLimit(ctx, m.reads), seg, form, w)
 	if err != nil {
 		return nil, nil, stored.Metadata{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tidemark/internal/kafkalog"
@@ -131,6 +132,30 @@ func TestStallEndsAtTheDeadline(t *testing.T) {
 		t.Errorf("copy: %v (%v), want Transient", err, status.Of(err))
 	}
 	nothingStays(t, m, mem, c)
+}
+
+// A limit makes a copy slow and not late: it takes many times its deadline, which does not count the waiting.
+func TestALimitedCopyKeepsItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := logtest.NewSegment(0)
+		s.Epochs = []kafkalog.EpochStart{{}}
+		for len(s.Log) < 4<<20 {
+			s.Produce(kafkalog.None, strings.Repeat("k", 64<<10))
+		}
+		cfg, c := config(t), write(t, s)
+		cfg.CopyDeadline, cfg.CopyMinRate, cfg.CopyMaxRate = time.Second, 1<<40, 1<<20
+		m := start(t, cfg, fileStore(t), Deps{})
+		began := time.Now()
+		copied(t, m, &c)
+		if took := time.Since(began); took < 7*time.Second || took > 9*time.Second {
+			t.Errorf("4 MiB were checked and sent in %v, at 1 MiB/s each", took)
+		}
+		readBack(t, m, c)
+		if n := metric(t, m, "copy_limit_wait_seconds_total"); n < 7 || n > 9 {
+			t.Errorf("%v s of waiting are counted", n)
+		}
+		m.Close(deadline(t))
+	})
 }
 
 // An interrupt of the copier thread, at the worst moment: the clean-up runs under a context of its own.

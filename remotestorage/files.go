@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"tidemark/internal/kafkalog"
+	"tidemark/internal/objectstore"
 	"tidemark/internal/status"
 	"tidemark/remotestorage/stored"
 )
@@ -125,6 +126,9 @@ func (f *files) check(ctx context.Context, seg Segment, form *shaping, w *kafkal
 		}
 		if err := span.Check(b); err != nil {
 			return err
+		}
+		if err := objectstore.Pass(ctx, int64(b.Size())); err != nil {
+			return status.Wrapf(err, "at byte %d of %d", b.Pos, seg.Size)
 		}
 		return form.batch(b)
 	})

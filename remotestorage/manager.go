@@ -93,6 +93,8 @@ type Manager struct {
 	log     *slog.Logger
 	tasks   *budget.Tasks
 	slots   *budget.Bytes // copies
+	sends   *budget.Limit // bytes of copies to the store; nil: none
+	reads   *budget.Limit // bytes of local segments that are checked; nil: none
 	forms   *transforms
 	passing *budget.Bytes // hand-overs under way
 	fetch   *fetch.Fetcher
@@ -143,6 +145,10 @@ func New(cfg Config, store objectstore.Store, deps Deps) (*Manager, error) {
 		metrics: newMetrics(deps.Metrics), lateWrite: lateWrite,
 	}
 	m.holds = newHolds(cfg.HoldMaxBytes, filepath.Join(cfg.Reclaim.Dir, logDirsName), deps.LogDirs, deps.Log, deps.Metrics)
+	if cfg.CopyMaxRate > 0 {
+		m.sends = budget.NewLimit("copy.max.bytes.per.second", cfg.CopyMaxRate, m.metrics.limited.AddSeconds)
+		m.reads = budget.NewLimit("copy.max.bytes.per.second", cfg.CopyMaxRate, m.metrics.limited.AddSeconds)
+	}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m, nil
 }

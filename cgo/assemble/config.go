@@ -36,7 +36,12 @@ type Config struct {
 type StoreConfig struct {
 	Type string `config:"store.type" doc:"Where segments and tables are stored: file (a directory on a local disk of a single host) or s3."`
 	Path string `config:"store.path" optional:"true" doc:"Directory of the file store, an absolute path outside of every log.dirs entry. Needed with store.type=file."`
+
+	MaxRate int64 `config:"io.max.bytes.per.second" default:"0" doc:"Bytes per second that this broker sends to the store and reads from it at most, copies, reads and tables together in the order of asking: 0 = no limit, else at least 8388608. What the disk cache writes was read from the store, so that it is within the limit too. Set copy.max.bytes.per.second below it to leave reads the rest."`
 }
+
+// minRate is the least rate that a broker may be limited to: with less, reads that wait for each other would miss their deadlines.
+const minRate = 8 << 20
 
 // NativeConfig bounds the native library. It holds for the whole process: the first plugin instance decides.
 type NativeConfig struct {
@@ -99,6 +104,7 @@ func (c *Config) faults(properties map[string]string) (faults []string) {
 	default:
 		bad(true, "store.type: %q is neither file nor s3", c.Store.Type)
 	}
+	bad(c.Store.MaxRate != 0 && c.Store.MaxRate < minRate, "io.max.bytes.per.second: %d is neither 0 nor at least %d", c.Store.MaxRate, minRate)
 	faults = append(faults, lines(c.Storage.Validate())...)
 	if err := (listener.Config{Address: c.HTTP.Listener, AllowRemote: c.HTTP.AllowRemote}).Validate(); err != nil {
 		fault := "http.listener: " + err.Error()

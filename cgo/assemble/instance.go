@@ -61,7 +61,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 		s.ShareRetries(repeats)
 		s.LeastRate(c.Storage.Fetch.MinRate)
 	}
-	seen := watch(objectstore.Adaptive(objectstore.Instrument(raw, set), set), c.where(), log)
+	seen := watch(objectstore.Limited(objectstore.Adaptive(objectstore.Instrument(raw, set), set), ioLimit(c, set)), c.where(), log)
 	store := objectstore.Retrying(seen, repeats)
 	cat, err := openCatalog(c, store, log)
 	if err != nil {

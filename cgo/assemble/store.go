@@ -36,6 +36,15 @@ func sharedRetry(set *telemetry.Set) budget.Retry {
 	return r
 }
 
+// ioLimit is the limit of all bytes between this broker and the store, nil if there is none.
+func ioLimit(c Config, set *telemetry.Set) *budget.Limit {
+	waited := set.Counter("io_limit_wait_seconds_total", "Time that calls of the object store waited for io.max.bytes.per.second, all together: while it grows the limit holds them back.")
+	if c.Store.MaxRate == 0 {
+		return nil
+	}
+	return budget.NewLimit("io.max.bytes.per.second", c.Store.MaxRate, waited.AddSeconds)
+}
+
 // openStore opens the store a configuration names. A store that cannot be reached now is opened again when it is used; one that can
 // never work is an error. readOnly: nothing is written, not even what a file store makes when it is opened.
 func openStore(ctx context.Context, c Config, readOnly bool, log *slog.Logger) (objectstore.Store, error) {

@@ -58,19 +58,3 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
-
-// Pace is the slowest progress that still counts as progress: a floor plus the time the bytes take at MinRate (D18).
-type Pace struct {
-	Floor   time.Duration
-	MinRate int64 // bytes per second, > 0
-}
-
-// For is the time that n bytes may take.
-func (p Pace) For(n int64) time.Duration {
-	return p.Floor + time.Duration(float64(n)/float64(p.MinRate)*float64(time.Second))
-}
-
-// WithDeadline bounds ctx by the pace for n bytes. The caller must call cancel.
-func (p Pace) WithDeadline(ctx context.Context, n int64) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, p.For(n))
-}

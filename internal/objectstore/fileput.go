@@ -89,6 +89,9 @@ func (s *File) writeTemp(ctx context.Context, key, temp string, src Source) (Inf
 			return Info{}, status.Wrapf(err, "put %s at byte %d of %d", key, at, size)
 		}
 		part := buf[:min(int64(len(buf)), size-at)]
+		if err := Pass(ctx, int64(len(part))); err != nil {
+			return Info{}, status.Wrapf(err, "put %s at byte %d of %d", key, at, size)
+		}
 		if err := ReadSource(src, part, at); err != nil {
 			return Info{}, status.Wrapf(err, "put %s", key)
 		}

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -60,6 +61,9 @@ func (c Counter) Inc() { c.c.Inc() }
 
 // Add adds n, which must not be negative.
 func (c Counter) Add(n int64) { c.c.Add(float64(n)) }
+
+// AddSeconds adds a duration, in seconds.
+func (c Counter) AddSeconds(d time.Duration) { c.c.Add(d.Seconds()) }
 
 // Gauge is a number that moves both ways.
 type Gauge struct{ g prometheus.Gauge }

@@ -49,7 +49,7 @@ func Open(ctx context.Context, c Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: counted{transport}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: metered{transport}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	id, err := resolve(ctx, c)
 	if err != nil {
 		return nil, err
@@ -84,15 +84,6 @@ func Open(ctx context.Context, c Config, log *slog.Logger) (*Store, error) {
 		}
 	})
 	return s, nil
-}
-
-// counted notes every request that is sent in the tally of its context.
-type counted struct{ http.RoundTripper }
-
-// RoundTrip sends one request.
-func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
-	objectstore.TallyOf(r.Context()).Request()
-	return c.RoundTripper.RoundTrip(r)
 }
 
 // Waits that no deadline of a caller should have to cover. A reply may take long (a server joins the parts of a large
