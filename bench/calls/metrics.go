@@ -45,10 +45,10 @@ func (l *lines) copies() {
 	l.add(raw, "call.rate.file", "MB/s", report.Higher, "the same with the file store", nil, peers{Local})
 	l.add(raw, "call.cpu.file", "s/GB", report.Lower, "the same with the file store", nil, peers{Local})
 
-	l.add(compressed, "per.core", "MB/s", report.Higher, "bytes of events copied per CPU-second of the JVM, compressed at the default level and stored in files", report.Ratio(0.95), peers{codecAlone})
-	l.add(compressed, "stored", "", report.Lower, "stored bytes ÷ bytes of the segments", nil, peers{codecAlone})
+	l.add(compressed, "per.core", "MB/s", report.Higher, "bytes of events copied per CPU-second of the JVM, compressed at level 1 in chunks of 1 MiB and stored in files", report.Ratio(0.95), peers{codecAlone, codecInC})
+	l.add(compressed, "stored", "", report.Lower, "stored bytes, sidecars included, ÷ bytes of the segments", nil, peers{codecAlone, codecInC})
 	l.add(encrypted, "per.core", "MB/s", report.Higher, "bytes of events copied per CPU-second of the JVM, encrypted and stored in files", report.Ratio(0.9), peers{primitiveAlone})
-	l.add(encrypted, "stored", "", report.Lower, "stored bytes ÷ bytes of the segments", nil, peers{primitiveAlone})
+	l.add(encrypted, "stored", "", report.Lower, "stored bytes, sidecars included, ÷ bytes of the segments", nil, peers{primitiveAlone})
 }
 
 func (l *lines) reads() {

@@ -5,8 +5,11 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -23,6 +26,7 @@ import (
 const (
 	codecAlone     report.Side = "codec alone"
 	primitiveAlone report.Side = "primitive alone"
+	codecInC       report.Side = "zstd -1 in C"
 )
 
 // transforms are rows whose settings may not be there yet.
@@ -44,7 +48,8 @@ func encryption(dir string) (map[string]string, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, "keys")
-	return map[string]string{"segment.encryption.keys.file": file}, os.WriteFile(file, fmt.Appendf(nil, "bench %x\n", key), 0o600)
+	text := fmt.Sprintf("version = 1\nactive = bench\nbench = %s\n", base64.StdEncoding.EncodeToString(key))
+	return map[string]string{"segment.encryption.keys.file": file}, os.WriteFile(file, []byte(text), 0o600)
 }
 
 // Built reports whether the configuration reference has all settings that a row needs; missing names the first that it lacks.
@@ -134,12 +139,31 @@ func (r *Run) transform(ctx context.Context, round int, row string) error {
 	if err != nil {
 		return err
 	}
-	cpu, stored, err := t.alone(segments[0].Bytes())
+	return r.transformFloors(ctx, round, row, segments[0])
+}
+
+// transformFloors measures the bare transformation of the same bytes.
+func (r *Run) transformFloors(ctx context.Context, round int, row string, segment driver.Segment) error {
+	t := transforms[row]
+	cpu, stored, err := t.alone(segment.Bytes())
 	if err != nil {
 		return err
 	}
-	r.add(row, "per.core", t.floor, round, rate(segments[0].Size, cpu))
-	r.add(row, "stored", t.floor, round, float64(stored)/float64(segments[0].Size))
+	r.add(row, "per.core", t.floor, round, rate(segment.Size, cpu))
+	r.add(row, "stored", t.floor, round, float64(stored)/float64(segment.Size))
+	if t.floor != codecAlone {
+		return nil
+	}
+	cpu, stored, err = inC(ctx, segment.Log)
+	if errors.Is(err, exec.ErrNotFound) {
+		r.Note("There is no zstd command: row 04 is without the codec in C.")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.add(row, "per.core", codecInC, round, rate(segment.Size, cpu))
+	r.add(row, "stored", codecInC, round, float64(stored)/float64(segment.Size))
 	return nil
 }
 
@@ -158,11 +182,31 @@ func sizeOf(dir string) (sum int64, err error) {
 	return sum, err
 }
 
-const aloneChunk = 4 << 20
+// aloneChunk is the default of segment.chunk.bytes.
+const aloneChunk = 1 << 20
 
-// zstdAlone compresses chunks of 4 MiB at the fastest level on one core.
+// inC compresses a file with the zstd command at level 1 in one thread, as one frame.
+func inC(ctx context.Context, file string) (cpu time.Duration, stored int64, err error) {
+	cmd := exec.CommandContext(ctx, "zstd", "-1", "--single-thread", "-q", "-c", file)
+	var out counter
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil {
+		return 0, 0, err
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), int64(out), nil
+}
+
+// counter counts what is written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// zstdAlone compresses chunks at the fastest level on one core.
 func zstdAlone(data []byte) (time.Duration, int64, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithSingleSegment(true))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -170,7 +214,7 @@ func zstdAlone(data []byte) (time.Duration, int64, error) {
 	return alone(data, func(dst, chunk []byte) []byte { return encoder.EncodeAll(chunk, dst) })
 }
 
-// aesAlone encrypts chunks of 4 MiB with AES-256-GCM.
+// aesAlone encrypts chunks with AES-256-GCM.
 func aesAlone(data []byte) (time.Duration, int64, error) {
 	block, err := aes.NewCipher(make([]byte, 32))
 	if err != nil {
@@ -187,17 +231,27 @@ func aesAlone(data []byte) (time.Duration, int64, error) {
 	})
 }
 
+// leastAlone is the CPU time that a floor is measured over.
+const leastAlone = 500 * time.Millisecond
+
+// alone applies f to the chunks of data, again and again, and returns the CPU time and the stored bytes of one pass.
 func alone(data []byte, f func(dst, chunk []byte) []byte) (cpu time.Duration, stored int64, err error) {
+	if len(data) == 0 {
+		return 0, 0, fmt.Errorf("there is nothing to be measured")
+	}
 	dst := make([]byte, 0, aloneChunk+1<<16)
-	for pass := range 2 { // the first one warms up
-		from := measure.OwnCPU()
+	pass := func() {
 		stored = 0
 		for at := 0; at < len(data); at += aloneChunk {
 			stored += int64(len(f(dst, data[at:min(at+aloneChunk, len(data))])))
 		}
-		if cpu = measure.OwnCPU() - from; pass == 1 && cpu == 0 {
-			return 0, 0, fmt.Errorf("%d bytes are too few to be measured", len(data))
-		}
 	}
-	return cpu, stored, nil
+	pass() // warms up
+	from, passes := measure.OwnCPU(), 0
+	for cpu < leastAlone {
+		pass()
+		passes++
+		cpu = measure.OwnCPU() - from
+	}
+	return cpu / time.Duration(passes), stored, nil
 }
