@@ -3,6 +3,7 @@ package remotestorage
 import (
 	"bytes"
 	"context"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -63,6 +64,8 @@ func (m *Manager) copy(ctx context.Context, f *flight, seg Segment, paths Paths)
 	defer form.close()
 	ctx, cancel := m.cfg.copyPace().WithDeadline(ctx, seg.Size)
 	defer cancel()
+	leave := m.leave(seg, files.log)
+	defer leave()
 	f.enter(checking)
 	sidecar, chunks, meta, err := m.describe(ctx, seg, files, form)
 	if err != nil {
@@ -72,11 +75,24 @@ func (m *Manager) copy(ctx context.Context, f *flight, seg Segment, paths Paths)
 		return nil, err
 	}
 	m.metrics.stored.Add(meta.Size)
+	leave() // the hand-over takes the file
 	f.enter(handing)
 	custom := meta.Encode()
 	seg.Custom = custom
 	m.handOver(seg, paths.Log, files)
 	return slices.Clone(custom), nil
+}
+
+// leave returns what gives up once, when it is called, the part of the page cache that the copy filled. Where a table will be made of the segment it stays.
+func (m *Manager) leave(seg Segment, log *os.File) func() {
+	if m.deps.Wanted != nil {
+		if _, wanted := m.deps.Wanted(seg.TopicID); wanted {
+			return func() {}
+		}
+	}
+	var r residue
+	r.begin(log, seg.Size)
+	return func() { m.metrics.dropped.Add(r.drop()) }
 }
 
 // describe checks the files and makes the sidecar.

@@ -14,7 +14,7 @@
 //
 // Every call ends: each has a deadline that follows the bytes it moves, beside that of its context. A panic is an
 // Internal error. Error classes are those of package status; [Manager] methods document which.
-// A copy leaves one event with the time of each stage and what it cost; one that takes long says in which stage it is, and
+// A copy leaves the page cache as it found it, unless a table will read the segment next. It leaves one event with the time of each stage and what it cost; one that takes long says in which stage it is, and
 // so does the error of one that failed.
 //
 // # Not its job

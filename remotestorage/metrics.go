@@ -10,7 +10,7 @@ import (
 
 // metrics are the series of copies.
 type metrics struct {
-	copies, bytes, stored, requests, cleanups, slow, late, limited telemetry.Counter
+	copies, bytes, stored, requests, cleanups, slow, late, limited, dropped telemetry.Counter
 
 	seconds telemetry.Histogram
 	stages  map[string]telemetry.Histogram
@@ -32,6 +32,7 @@ func newMetrics(set *telemetry.Set) *metrics {
 		stored:   set.Counter("copy_stored_bytes_total", "Bytes of the log objects of segments copied: less than copy_bytes_total where segments are compressed."),
 		requests: set.Counter("copy_requests_total", "Requests to the store made by copies, each attempt and failed copies included; beside copy_bytes_total, what a stored GiB costs. The file store counts objects written."),
 		late:     set.Counter("copy_slow_total", "Times that a copy under way had used up another quarter of its deadline; the event copy.slow names the segment and the stage it is in."),
+		dropped:  set.Counter("copy_page_cache_dropped_bytes_total", "Bytes of local segments that copies read from the disk and gave up in the page cache again: what was there before stays."),
 		limited:  set.Counter("copy_limit_wait_seconds_total", "Time that copies waited for copy.max.bytes.per.second, of all parts together: while it grows the limit holds them back."),
 		cleanups: set.Counter("copy_cleanups_deferred_total", "Failed copies whose objects could not be removed at once."),
 		slow:     set.Counter("handover_slow_total", "Segments whose hand-over to the table side was skipped or took longer than handover.timeout.ms."),
