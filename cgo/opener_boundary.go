@@ -68,6 +68,8 @@ func (scripted) Delete(context.Context, dispatch.Segment) error { return nil }
 func (scripted) Leadership(dispatch.LeadershipRequest)          {}
 func (scripted) Facts(dispatch.FactsRequest)                    {}
 func (scripted) Segments(dispatch.SegmentsRequest)              {}
+func (scripted) States(dispatch.StatesRequest)                  {}
+func (scripted) StatesWanted() []dispatch.StatesWanted          { return nil }
 func (scripted) Close(context.Context) error                    { return nil }
 
 func (scripted) Wanted() []dispatch.TopicPartition {

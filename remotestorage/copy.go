@@ -28,6 +28,7 @@ func (m *Manager) Copy(ctx context.Context, seg Segment, paths Paths) (custom []
 		return nil, err
 	}
 	defer leave()
+	defer m.noteCopy(seg.ID)()
 	f := m.metrics.begin(seg.Size)
 	defer func() { m.metrics.finish(f, err) }()
 	defer m.watchSlow(seg, f)()

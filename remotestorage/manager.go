@@ -108,9 +108,10 @@ type Manager struct {
 	ctx context.Context // ends at Close
 	end context.CancelFunc
 
-	mu     sync.Mutex
-	closed bool
-	calls  sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool
+	copying map[[16]byte]int // segments whose copies are under way
+	calls   sync.WaitGroup
 }
 
 // New makes a manager over a store that makes its own retries. It opens the local journal and asks nothing of the store.
@@ -165,6 +166,33 @@ func (m *Manager) enter(ctx context.Context, what string) (bounded context.Conte
 	stop := context.AfterFunc(m.ctx, cancel)
 	return ctx, func() { stop(); cancel(); m.calls.Done() }, nil
 }
+
+// noteCopy notes that a copy is under way until done is called.
+func (m *Manager) noteCopy(segmentID [16]byte) (done func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.copying == nil {
+		m.copying = map[[16]byte]int{}
+	}
+	m.copying[segmentID]++
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.copying[segmentID]--; m.copying[segmentID] == 0 {
+			delete(m.copying, segmentID)
+		}
+	}
+}
+
+// Copying reports whether a copy of the segment is under way.
+func (m *Manager) Copying(segmentID [16]byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.copying[segmentID] > 0
+}
+
+// DeletePending reports whether the segment was deleted and its objects may still be there.
+func (m *Manager) DeletePending(segmentID [16]byte) bool { return m.reclaim.IsPending(segmentID) }
 
 // OpenSegment prepares to read the original bytes [start, end) of a segment; end -1 is its end. It returns the number of
 // bytes that the stream will deliver. next is the segment after it, which may be read ahead; nil is not known. Errors: NotFound, Corrupt, Unsupported, Invalid (start outside the segment),

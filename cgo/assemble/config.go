@@ -11,6 +11,7 @@ import (
 	"tidemark/internal/objectstore/s3"
 	"tidemark/internal/status"
 	"tidemark/remotestorage"
+	"tidemark/remotestorage/reclaim/sweep"
 	"tidemark/tables"
 	"tidemark/tables/ingest"
 )
@@ -30,6 +31,7 @@ type Config struct {
 	Native  NativeConfig
 	Tables  tables.Config
 	Ingest  ingest.Config
+	Sweep   sweep.Config
 }
 
 // StoreConfig says where segments and tables live.
@@ -106,6 +108,7 @@ func (c *Config) faults(properties map[string]string) (faults []string) {
 	}
 	bad(c.Store.MaxRate != 0 && c.Store.MaxRate < minRate, "io.max.bytes.per.second: %d is neither 0 nor at least %d", c.Store.MaxRate, minRate)
 	faults = append(faults, lines(c.Storage.Validate())...)
+	faults = append(faults, lines(c.Sweep.Validate())...)
 	if err := (listener.Config{Address: c.HTTP.Listener, AllowRemote: c.HTTP.AllowRemote}).Validate(); err != nil {
 		fault := "http.listener: " + err.Error()
 		if (listener.Config{Address: c.HTTP.Listener, AllowRemote: true}).Validate() == nil {

@@ -20,6 +20,7 @@ import (
 	"tidemark/internal/status"
 	"tidemark/internal/telemetry"
 	"tidemark/remotestorage"
+	"tidemark/remotestorage/reclaim/sweep"
 	"tidemark/tables"
 	"tidemark/tables/ingest"
 )
@@ -37,6 +38,8 @@ type Instance struct {
 	ingest      *ingest.Ingest
 	tables      atomic.Pointer[tables.Tables] // the parts before it run and ask for it while it is made
 	coordinator *coordinator.Coordinator
+	truth       *truth
+	sweeper     *sweep.Sweeper
 	listener    *listener.Listener
 	logDir      atomic.Value // string: the broker's first log directory
 }
@@ -67,7 +70,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err != nil {
 		return nil, errors.Join(err, closeStore(raw))
 	}
-	i := &Instance{log: log, metrics: set, raw: raw, store: seen}
+	i := &Instance{log: log, metrics: set, raw: raw, store: seen, truth: newTruth(req.NodeID, log)}
 	i.logDir.Store("")
 	i.storage, err = remotestorage.New(c.Storage, store, remotestorage.Deps{
 		Log: log, Metrics: set, Sink: sink{i}, Holds: holds{i}, Wanted: i.wantsHold, LogDirs: i.logDirs, Version: req.Version,
@@ -90,6 +93,8 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err := i.listen(c, cat); err != nil {
 		return nil, errors.Join(err, i.Close(ctx))
 	}
+	i.sweeper = i.newSweeper(c.Sweep, store, set)
+	i.sweeper.Start()
 	seen.look()
 	checkKafka(req.KafkaVersion, set, log)
 	log.Info("plugin.open", "version", req.Version, "node", req.NodeID, "kafka", req.KafkaVersion, "java", req.JavaVersion, "config", effective(&c))
@@ -141,6 +146,10 @@ func (i *Instance) Close(ctx context.Context) error {
 		i.listener.Stop(share())
 	}
 	ended := true
+	if i.sweeper != nil {
+		ended = i.sweeper.Close(share())
+	}
+	i.truth.close()
 	if t := i.tables.Load(); t != nil {
 		ended = t.Close(share()) && ended
 	}
@@ -185,12 +194,14 @@ func (i *Instance) Delete(ctx context.Context, seg dispatch.Segment) error {
 
 // Leadership takes levels from the metadata manager.
 func (i *Instance) Leadership(req dispatch.LeadershipRequest) {
+	i.truth.leadership(req)
 	i.tables.Load().Leadership(partitions(req.Leaders), partitions(req.Followers), partitions(req.Stopped))
 }
 
 // Facts takes what only the metadata manager is told.
 func (i *Instance) Facts(req dispatch.FactsRequest) {
 	i.logDir.Store(req.LogDir)
+	i.truth.facts(req)
 	i.tables.Load().Facts(tables.Facts{ClusterID: req.ClusterID, Bootstrap: req.Bootstrap, SecurityProtocol: req.SecurityProtocol})
 }
 
@@ -203,6 +214,12 @@ func (i *Instance) Wanted() []dispatch.TopicPartition {
 	}
 	return out
 }
+
+// StatesWanted are the questions of the sweep.
+func (i *Instance) StatesWanted() []dispatch.StatesWanted { return i.truth.questions() }
+
+// States takes an answer to one of them.
+func (i *Instance) States(req dispatch.StatesRequest) { i.truth.answered(req) }
 
 // Segments takes a partition's list, or a part of it.
 func (i *Instance) Segments(req dispatch.SegmentsRequest) {

@@ -25,6 +25,7 @@ const (
 	maxCheckpoint = 512 << 10
 	maxPartitions = 1 << 16
 	maxSegments   = 1 << 15
+	maxStates     = 1000
 	maxDeadline   = 24 * time.Hour
 )
 

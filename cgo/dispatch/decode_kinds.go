@@ -181,3 +181,24 @@ func decodeSegments(frame []byte) (req SegmentsRequest, err error) {
 	}
 	return req, r.err
 }
+
+func decodeStates(frame []byte) (req StatesRequest, err error) {
+	payload, err := framePayload(frame, KindStates)
+	if err != nil {
+		return req, err
+	}
+	defer invalid("states", &err)
+	r, m := newReader(payload), wire.GetRootAsStatesRequest(payload, 0)
+	req = StatesRequest{
+		Ticket:  r.atLeast("ticket", m.Ticket(), 1),
+		End:     r.atLeast("end", m.End(), 0),
+		GivenUp: int(r.within("given_up", int64(m.GivenUp()), 0, maxStates)),
+		Error:   r.text("error", m.Error(), maxText),
+	}
+	n := r.count("states", m.StatesLength(), maxStates, 1)
+	req.States = make([]int8, 0, n)
+	for i := range n {
+		req.States = append(req.States, int8(r.within("states", int64(m.States(i)), -1, 3)))
+	}
+	return req, r.err
+}

@@ -217,9 +217,29 @@ func buildSegments(r SegmentsRequest) []byte {
 	})
 }
 
+func buildStates(r StatesRequest) []byte {
+	return build(KindStates, func(b *builder) flatbuffers.UOffsetT {
+		wire.StatesRequestStartStatesVector(b, len(r.States))
+		for i := len(r.States) - 1; i >= 0; i-- {
+			b.PrependInt8(r.States[i])
+		}
+		states := b.EndVector(len(r.States))
+		e := b.CreateString(r.Error)
+		wire.StatesRequestStart(b)
+		wire.StatesRequestAddTicket(b, r.Ticket)
+		wire.StatesRequestAddStates(b, states)
+		wire.StatesRequestAddEnd(b, r.End)
+		wire.StatesRequestAddGivenUp(b, int32(r.GivenUp))
+		wire.StatesRequestAddError(b, e)
+		return wire.StatesRequestEnd(b)
+	})
+}
+
 // The requests of the golden messages.
 var (
-	testInit = InitRequest{CPUs: 2, MemoryLimit: 1 << 30, CrashFile: "/var/log/kafka/crash.log", SlabCount: 64,
+	testQuestion = StatesWanted{Partition: testPartition, Ticket: 7, Segments: [][16]byte{{1, 2}, {15: 3}}, GiveUp: true}
+	testStates   = StatesRequest{Ticket: 7, States: []int8{-1, 0, 1, 2, 3}, End: 2000, GivenUp: 1, Error: "none"}
+	testInit     = InitRequest{CPUs: 2, MemoryLimit: 1 << 30, CrashFile: "/var/log/kafka/crash.log", SlabCount: 64,
 		SlabSize: 1 << 20, Version: "1.2.3", LogLevel: 1}
 	testOpen = OpenRequest{NodeID: 7, Properties: map[string]string{"store": "file", "store.dir": "/srv/tiered"},
 		KafkaVersion: "4.4.0", JavaVersion: "17.0.15", Deadline: 30 * time.Second}
@@ -269,5 +289,6 @@ func messages() []message {
 		{"facts", buildFacts(testFacts), decoder(decodeFacts), testFacts},
 		{"wanted", buildWanted(), func(b []byte) (any, error) { return nil, decodeWanted(b) }, nil},
 		{"segments", buildSegments(testSegments), decoder(decodeSegments), testSegments},
+		{"states", buildStates(testStates), decoder(decodeStates), testStates},
 	}
 }

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +34,7 @@ func TestEncodeWanted(t *testing.T) {
 		}
 		return wire.GetRootAsWantedReply(payload, 0)
 	}
-	m := read(encodeWanted(list))
+	m := read(encodeWanted(list, []StatesWanted{testQuestion}))
 	if m.PartitionsLength() != 2 {
 		t.Fatalf("%d partitions", m.PartitionsLength())
 	}
@@ -44,7 +46,26 @@ func TestEncodeWanted(t *testing.T) {
 			t.Errorf("%d: %v %v", i, got, r.err)
 		}
 	}
-	if n := read(encodeWanted(make([]TopicPartition, 1<<17))).PartitionsLength(); n == 0 || n == 1<<17 {
+	var q wire.StatesWanted
+	if m.StatesLength() != 1 || !m.States(&q, 0) {
+		t.Fatalf("%d questions", m.StatesLength())
+	}
+	r := newReader(make([]byte, 1000))
+	got := StatesWanted{Partition: r.partition(q.Partition(nil)), Ticket: q.Ticket(), GiveUp: q.GiveUp()}
+	var id wire.Uuid
+	for i := range q.SegmentsLength() {
+		q.Segments(&id, i)
+		got.Segments = append(got.Segments, r.uuid("segments", &id))
+	}
+	if !reflect.DeepEqual(got, testQuestion) || r.err != nil {
+		t.Errorf("question %+v, %v", got, r.err)
+	}
+	full := StatesWanted{Partition: TopicPartition{TopicID: testTopicID, Topic: strings.Repeat("t", maxTopic)}, Segments: make([][16]byte, maxStates)}
+	m = read(encodeWanted(list, slices.Repeat([]StatesWanted{full}, maxQuestions+1)))
+	if m.StatesLength() != maxQuestions || m.PartitionsLength() != 2 {
+		t.Errorf("%d questions, %d partitions", m.StatesLength(), m.PartitionsLength())
+	}
+	if n := read(encodeWanted(make([]TopicPartition, 1<<17), nil)).PartitionsLength(); n == 0 || n == 1<<17 {
 		t.Errorf("%d partitions of a list that does not fit", n)
 	}
 }

@@ -27,6 +27,7 @@ const (
 	KindFacts      Kind = 7
 	KindWanted     Kind = 8
 	KindSegments   Kind = 9
+	KindStates     Kind = 10
 	KindError      Kind = 100
 	KindWantedList Kind = 108
 )

@@ -148,7 +148,7 @@ func (p *Process) Leadership(inst Handle, frame []byte) (err error) {
 	return i.protect("leadership", func() error { i.impl.Leadership(req); return nil })
 }
 
-// Call is the rare rest: facts, wanted lists and segment lists, by the kind of the frame. The reply is a frame, or nil.
+// Call is the rare rest: facts, wanted lists, segment lists and states, by the kind of the frame. The reply is a frame, or nil.
 func (p *Process) Call(op Handle, frame []byte) (reply []byte, err error) {
 	defer p.guard("call", &err)
 	kind, _, err := frameKind(frame)
@@ -167,13 +167,19 @@ func (p *Process) Call(op Handle, frame []byte) (reply []byte, err error) {
 		if err := decodeWanted(frame); err != nil {
 			return nil, err
 		}
-		f = func(i Instance) { reply = encodeWanted(i.Wanted()) }
+		f = func(i Instance) { reply = encodeWanted(i.Wanted(), i.StatesWanted()) }
 	case KindSegments:
 		req, err := decodeSegments(frame)
 		if err != nil {
 			return nil, err
 		}
 		f = func(i Instance) { i.Segments(req) }
+	case KindStates:
+		req, err := decodeStates(frame)
+		if err != nil {
+			return nil, err
+		}
+		f = func(i Instance) { i.States(req) }
 	default:
 		return nil, status.Errorf(status.Invalid, "no call takes a message of kind %d", kind)
 	}

@@ -33,6 +33,8 @@ func (f *fake) Delete(context.Context, Segment) error { return nil }
 func (f *fake) Leadership(r LeadershipRequest)        { f.seen <- r }
 func (f *fake) Facts(r FactsRequest)                  { f.seen <- r }
 func (f *fake) Segments(r SegmentsRequest)            { f.seen <- r }
+func (f *fake) States(r StatesRequest)                { f.seen <- r }
+func (f *fake) StatesWanted() []StatesWanted          { return []StatesWanted{testQuestion} }
 func (f *fake) Wanted() []TopicPartition              { return []TopicPartition{testPartition} }
 func (f *fake) Close(context.Context) error           { f.closed.Add(1); return nil }
 func (f *fake) Samples() ([]telemetry.Sample, error) {
@@ -146,7 +148,7 @@ func TestCallsReachTheInstance(t *testing.T) {
 	if got := (<-f.seen).(LeadershipRequest); len(got.Leaders) != 2 {
 		t.Errorf("leadership = %+v", got)
 	}
-	for _, frame := range [][]byte{buildFacts(testFacts), buildSegments(testSegments)} {
+	for _, frame := range [][]byte{buildFacts(testFacts), buildSegments(testSegments), buildStates(testStates)} {
 		if reply, err := p.Call(op, frame); err != nil || reply != nil {
 			t.Errorf("call: %x %v", reply, err)
 		}

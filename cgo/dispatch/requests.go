@@ -132,6 +132,23 @@ type SegmentsRequest struct {
 	More      bool   // the list goes on after its last segment
 }
 
+// StatesWanted asks for what Kafka's remote log metadata says of segments of a partition that this broker leads.
+type StatesWanted struct {
+	Partition TopicPartition // Topic may be ""
+	Ticket    int64
+	Segments  [][16]byte
+	GiveUp    bool // those whose copy never ended are to be given up
+}
+
+// StatesRequest answers a StatesWanted.
+type StatesRequest struct {
+	Ticket  int64
+	States  []int8 // RemoteLogSegmentState ids in the order of the question; -1 = not known
+	End     int64  // offset after the last finished segment, 0 = none
+	GivenUp int
+	Error   string // "" = the answer is right
+}
+
 // Instance is one configured plugin. Every method may be called from many threads at once, and none after Close
 // returned. A method returns soon after its context ended; what must be undone after that runs under a context of
 // its own.
@@ -142,12 +159,15 @@ type Instance interface {
 	Open(ctx context.Context, req StreamRequest) (Stream, int64, error)
 	// Delete makes a segment unwanted. It is idempotent.
 	Delete(ctx context.Context, seg Segment) error
-	// Leadership, Facts and Segments take note and return: they do no I/O.
+	// Leadership, Facts, Segments and States take note and return: they do no I/O.
 	Leadership(req LeadershipRequest)
 	Facts(req FactsRequest)
 	Segments(req SegmentsRequest)
+	States(req StatesRequest)
 	// Wanted are the partitions whose segment list should be read, from their From on. It does no I/O.
 	Wanted() []TopicPartition
+	// StatesWanted are questions about states of segments, each handed out once. It does no I/O.
+	StatesWanted() []StatesWanted
 	// Samples are all series of the instance, in any order.
 	Samples() ([]telemetry.Sample, error)
 	// Close ends everything the instance owns, within ctx.

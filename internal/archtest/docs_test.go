@@ -65,7 +65,7 @@ func TestTheMapIsTheTree(t *testing.T) {
 // TestEveryFormatHasAPage keeps the reader's list of formats whole.
 func TestEveryFormatHasAPage(t *testing.T) {
 	for _, page := range []string{
-		"segment-object", "sidecar", "custom-metadata", "hold-file", "tombstones", "messages", "catalog-group", "table-files", "ledger", "table-definition",
+		"segment-object", "sidecar", "custom-metadata", "hold-file", "tombstones", "messages", "catalog-group", "table-files", "ledger", "table-definition", "cluster-mark",
 	} {
 		if _, err := os.Stat(filepath.Join("..", "..", "docs", "format", page+".md")); err != nil {
 			t.Errorf("docs/format/%s.md: %v", page, err)

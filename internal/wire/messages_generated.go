@@ -1497,8 +1497,28 @@ func (rcv *WantedReply) PartitionsLength() int {
 	return 0
 }
 
+func (rcv *WantedReply) States(obj *StatesWanted, j int) bool {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(6))
+	if o != 0 {
+		x := rcv._tab.Vector(o)
+		x += flatbuffers.UOffsetT(j) * 4
+		x = rcv._tab.Indirect(x)
+		obj.Init(rcv._tab.Bytes, x)
+		return true
+	}
+	return false
+}
+
+func (rcv *WantedReply) StatesLength() int {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(6))
+	if o != 0 {
+		return rcv._tab.VectorLen(o)
+	}
+	return 0
+}
+
 func WantedReplyStart(builder *flatbuffers.Builder) {
-	builder.StartObject(1)
+	builder.StartObject(2)
 }
 func WantedReplyAddPartitions(builder *flatbuffers.Builder, partitions flatbuffers.UOffsetT) {
 	builder.PrependUOffsetTSlot(0, flatbuffers.UOffsetT(partitions), 0)
@@ -1506,7 +1526,126 @@ func WantedReplyAddPartitions(builder *flatbuffers.Builder, partitions flatbuffe
 func WantedReplyStartPartitionsVector(builder *flatbuffers.Builder, numElems int) flatbuffers.UOffsetT {
 	return builder.StartVector(4, numElems, 4)
 }
+func WantedReplyAddStates(builder *flatbuffers.Builder, states flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(1, flatbuffers.UOffsetT(states), 0)
+}
+func WantedReplyStartStatesVector(builder *flatbuffers.Builder, numElems int) flatbuffers.UOffsetT {
+	return builder.StartVector(4, numElems, 4)
+}
 func WantedReplyEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
+	return builder.EndObject()
+}
+
+type StatesWanted struct {
+	_tab flatbuffers.Table
+}
+
+func GetRootAsStatesWanted(buf []byte, offset flatbuffers.UOffsetT) *StatesWanted {
+	n := flatbuffers.GetUOffsetT(buf[offset:])
+	x := &StatesWanted{}
+	x.Init(buf, n+offset)
+	return x
+}
+
+func FinishStatesWantedBuffer(builder *flatbuffers.Builder, offset flatbuffers.UOffsetT) {
+	builder.Finish(offset)
+}
+
+func GetSizePrefixedRootAsStatesWanted(buf []byte, offset flatbuffers.UOffsetT) *StatesWanted {
+	n := flatbuffers.GetUOffsetT(buf[offset+flatbuffers.SizeUint32:])
+	x := &StatesWanted{}
+	x.Init(buf, n+offset+flatbuffers.SizeUint32)
+	return x
+}
+
+func FinishSizePrefixedStatesWantedBuffer(builder *flatbuffers.Builder, offset flatbuffers.UOffsetT) {
+	builder.FinishSizePrefixed(offset)
+}
+
+func (rcv *StatesWanted) Init(buf []byte, i flatbuffers.UOffsetT) {
+	rcv._tab.Bytes = buf
+	rcv._tab.Pos = i
+}
+
+func (rcv *StatesWanted) Table() flatbuffers.Table {
+	return rcv._tab
+}
+
+func (rcv *StatesWanted) Partition(obj *TopicPartition) *TopicPartition {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(4))
+	if o != 0 {
+		x := rcv._tab.Indirect(o + rcv._tab.Pos)
+		if obj == nil {
+			obj = new(TopicPartition)
+		}
+		obj.Init(rcv._tab.Bytes, x)
+		return obj
+	}
+	return nil
+}
+
+func (rcv *StatesWanted) Ticket() int64 {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(6))
+	if o != 0 {
+		return rcv._tab.GetInt64(o + rcv._tab.Pos)
+	}
+	return 0
+}
+
+func (rcv *StatesWanted) MutateTicket(n int64) bool {
+	return rcv._tab.MutateInt64Slot(6, n)
+}
+
+func (rcv *StatesWanted) Segments(obj *Uuid, j int) bool {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(8))
+	if o != 0 {
+		x := rcv._tab.Vector(o)
+		x += flatbuffers.UOffsetT(j) * 16
+		obj.Init(rcv._tab.Bytes, x)
+		return true
+	}
+	return false
+}
+
+func (rcv *StatesWanted) SegmentsLength() int {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(8))
+	if o != 0 {
+		return rcv._tab.VectorLen(o)
+	}
+	return 0
+}
+
+func (rcv *StatesWanted) GiveUp() bool {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(10))
+	if o != 0 {
+		return rcv._tab.GetBool(o + rcv._tab.Pos)
+	}
+	return false
+}
+
+func (rcv *StatesWanted) MutateGiveUp(n bool) bool {
+	return rcv._tab.MutateBoolSlot(10, n)
+}
+
+func StatesWantedStart(builder *flatbuffers.Builder) {
+	builder.StartObject(4)
+}
+func StatesWantedAddPartition(builder *flatbuffers.Builder, partition flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(0, flatbuffers.UOffsetT(partition), 0)
+}
+func StatesWantedAddTicket(builder *flatbuffers.Builder, ticket int64) {
+	builder.PrependInt64Slot(1, ticket, 0)
+}
+func StatesWantedAddSegments(builder *flatbuffers.Builder, segments flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(2, flatbuffers.UOffsetT(segments), 0)
+}
+func StatesWantedStartSegmentsVector(builder *flatbuffers.Builder, numElems int) flatbuffers.UOffsetT {
+	return builder.StartVector(16, numElems, 8)
+}
+func StatesWantedAddGiveUp(builder *flatbuffers.Builder, giveUp bool) {
+	builder.PrependBoolSlot(3, giveUp, false)
+}
+func StatesWantedEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
 	return builder.EndObject()
 }
 
@@ -1617,6 +1756,136 @@ func SegmentsRequestAddMore(builder *flatbuffers.Builder, more bool) {
 	builder.PrependBoolSlot(3, more, false)
 }
 func SegmentsRequestEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
+	return builder.EndObject()
+}
+
+type StatesRequest struct {
+	_tab flatbuffers.Table
+}
+
+func GetRootAsStatesRequest(buf []byte, offset flatbuffers.UOffsetT) *StatesRequest {
+	n := flatbuffers.GetUOffsetT(buf[offset:])
+	x := &StatesRequest{}
+	x.Init(buf, n+offset)
+	return x
+}
+
+func FinishStatesRequestBuffer(builder *flatbuffers.Builder, offset flatbuffers.UOffsetT) {
+	builder.Finish(offset)
+}
+
+func GetSizePrefixedRootAsStatesRequest(buf []byte, offset flatbuffers.UOffsetT) *StatesRequest {
+	n := flatbuffers.GetUOffsetT(buf[offset+flatbuffers.SizeUint32:])
+	x := &StatesRequest{}
+	x.Init(buf, n+offset+flatbuffers.SizeUint32)
+	return x
+}
+
+func FinishSizePrefixedStatesRequestBuffer(builder *flatbuffers.Builder, offset flatbuffers.UOffsetT) {
+	builder.FinishSizePrefixed(offset)
+}
+
+func (rcv *StatesRequest) Init(buf []byte, i flatbuffers.UOffsetT) {
+	rcv._tab.Bytes = buf
+	rcv._tab.Pos = i
+}
+
+func (rcv *StatesRequest) Table() flatbuffers.Table {
+	return rcv._tab
+}
+
+func (rcv *StatesRequest) Ticket() int64 {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(4))
+	if o != 0 {
+		return rcv._tab.GetInt64(o + rcv._tab.Pos)
+	}
+	return 0
+}
+
+func (rcv *StatesRequest) MutateTicket(n int64) bool {
+	return rcv._tab.MutateInt64Slot(4, n)
+}
+
+func (rcv *StatesRequest) States(j int) int8 {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(6))
+	if o != 0 {
+		a := rcv._tab.Vector(o)
+		return rcv._tab.GetInt8(a + flatbuffers.UOffsetT(j*1))
+	}
+	return 0
+}
+
+func (rcv *StatesRequest) StatesLength() int {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(6))
+	if o != 0 {
+		return rcv._tab.VectorLen(o)
+	}
+	return 0
+}
+
+func (rcv *StatesRequest) MutateStates(j int, n int8) bool {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(6))
+	if o != 0 {
+		a := rcv._tab.Vector(o)
+		return rcv._tab.MutateInt8(a+flatbuffers.UOffsetT(j*1), n)
+	}
+	return false
+}
+
+func (rcv *StatesRequest) End() int64 {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(8))
+	if o != 0 {
+		return rcv._tab.GetInt64(o + rcv._tab.Pos)
+	}
+	return 0
+}
+
+func (rcv *StatesRequest) MutateEnd(n int64) bool {
+	return rcv._tab.MutateInt64Slot(8, n)
+}
+
+func (rcv *StatesRequest) GivenUp() int32 {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(10))
+	if o != 0 {
+		return rcv._tab.GetInt32(o + rcv._tab.Pos)
+	}
+	return 0
+}
+
+func (rcv *StatesRequest) MutateGivenUp(n int32) bool {
+	return rcv._tab.MutateInt32Slot(10, n)
+}
+
+func (rcv *StatesRequest) Error() []byte {
+	o := flatbuffers.UOffsetT(rcv._tab.Offset(12))
+	if o != 0 {
+		return rcv._tab.ByteVector(o + rcv._tab.Pos)
+	}
+	return nil
+}
+
+func StatesRequestStart(builder *flatbuffers.Builder) {
+	builder.StartObject(5)
+}
+func StatesRequestAddTicket(builder *flatbuffers.Builder, ticket int64) {
+	builder.PrependInt64Slot(0, ticket, 0)
+}
+func StatesRequestAddStates(builder *flatbuffers.Builder, states flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(1, flatbuffers.UOffsetT(states), 0)
+}
+func StatesRequestStartStatesVector(builder *flatbuffers.Builder, numElems int) flatbuffers.UOffsetT {
+	return builder.StartVector(1, numElems, 1)
+}
+func StatesRequestAddEnd(builder *flatbuffers.Builder, end int64) {
+	builder.PrependInt64Slot(2, end, 0)
+}
+func StatesRequestAddGivenUp(builder *flatbuffers.Builder, givenUp int32) {
+	builder.PrependInt32Slot(3, givenUp, 0)
+}
+func StatesRequestAddError(builder *flatbuffers.Builder, error flatbuffers.UOffsetT) {
+	builder.PrependUOffsetTSlot(4, flatbuffers.UOffsetT(error), 0)
+}
+func StatesRequestEnd(builder *flatbuffers.Builder) flatbuffers.UOffsetT {
 	return builder.EndObject()
 }
 

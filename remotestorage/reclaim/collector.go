@@ -134,6 +134,14 @@ func (c *Collector) Pending() []Tombstone {
 	return slices.Collect(maps.Values(c.pending))
 }
 
+// IsPending reports whether a segment is among [Collector.Pending].
+func (c *Collector) IsPending(segmentID [16]byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.pending[segmentID]
+	return ok
+}
+
 // Wake makes the collector look at once at what was held, because holds were released.
 func (c *Collector) Wake() { c.signal(c.wake) }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,6 +59,7 @@ type Broker struct {
 	Log        *Log
 	Instance   dispatch.Instance // nil while closed
 	Listed     []dispatch.Segment
+	Unfinished map[[16]byte]bool // segments in COPY_SEGMENT_STARTED; what is given up is taken out
 
 	t    testing.TB
 	open *logtest.Segment // the active segment
@@ -197,6 +199,31 @@ func (b *Broker) Answer() {
 		}
 		b.Instance.Segments(req)
 	}
+	for _, q := range b.Instance.StatesWanted() {
+		b.Instance.States(b.states(q))
+	}
+}
+
+// states answers as the metadata manager does.
+func (b *Broker) states(q dispatch.StatesWanted) dispatch.StatesRequest {
+	answer := dispatch.StatesRequest{Ticket: q.Ticket}
+	for _, s := range b.Listed {
+		answer.End = max(answer.End, s.EndOffset+1)
+	}
+	for _, id := range q.Segments {
+		state := int8(-1)
+		if slices.ContainsFunc(b.Listed, func(s dispatch.Segment) bool { return s.ID == id }) {
+			state = 1
+		} else if b.Unfinished[id] {
+			state = 0
+			if q.GiveUp {
+				delete(b.Unfinished, id)
+				answer.GivenUp++
+			}
+		}
+		answer.States = append(answer.States, state)
+	}
+	return answer
 }
 
 // Until answers for lists until cond holds.

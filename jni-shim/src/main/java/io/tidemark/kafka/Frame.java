@@ -24,6 +24,7 @@ final class Frame {
     static final int FACTS = 7;
     static final int WANTED = 8;
     static final int SEGMENTS = 9;
+    static final int STATES = 10;
     static final int ERROR_REPLY = 100;
     static final int WANTED_REPLY = 108;
 

@@ -198,11 +198,11 @@ final class Instance {
         require("sending the broker's facts", out, op -> transport.call(op, Messages.facts(facts), out));
     }
 
-    /** The partitions whose remote segments Go wants to know. */
-    List<Messages.Wanted> wanted() throws RemoteStorageException {
+    /** The partitions whose remote segments Go wants to know, and the segments whose states. */
+    Messages.AllWanted wanted() throws RemoteStorageException {
         byte[][] out = new byte[2][];
         require("asking for the wanted partitions", out, op -> transport.call(op, Messages.wanted(), out));
-        return Messages.wantedPartitions(out[0]);
+        return Messages.wanted(out[0]);
     }
 
     /** Answers for one wanted partition: its segments by base offset, or why they could not be listed. */
@@ -211,6 +211,13 @@ final class Instance {
         byte[][] out = new byte[2][];
         require("sending the remote segments", out,
                 op -> transport.call(op, Messages.segments(wanted, segments, more, error), out));
+    }
+
+    /** Answers a question about states; each is answered once. */
+    void states(long ticket, byte[] states, long end, int givenUp, String error) throws RemoteStorageException {
+        byte[][] out = new byte[2][];
+        require("sending the states of segments", out,
+                op -> transport.call(op, Messages.states(ticket, states, end, givenUp, error), out));
     }
 
     /** {@code out[0]} is the schema as UTF-8 lines; the result is a {@link Status}. */

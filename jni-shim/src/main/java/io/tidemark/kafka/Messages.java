@@ -11,6 +11,8 @@ import io.tidemark.kafka.wire.OpenRequest;
 import io.tidemark.kafka.wire.Property;
 import io.tidemark.kafka.wire.SegmentRef;
 import io.tidemark.kafka.wire.SegmentsRequest;
+import io.tidemark.kafka.wire.StatesRequest;
+import io.tidemark.kafka.wire.StatesWanted;
 import io.tidemark.kafka.wire.StreamRequest;
 import io.tidemark.kafka.wire.TopicPartition;
 import io.tidemark.kafka.wire.Uuid;
@@ -139,21 +141,43 @@ final class Messages {
         return Frame.finish(b, SegmentsRequest.createSegmentsRequest(b, of, all, text, more), Frame.SEGMENTS);
     }
 
-    /** The partitions of a {@link Frame#WANTED_REPLY}. */
-    static List<Wanted> wantedPartitions(byte[] reply) {
+    static ByteBuffer states(long ticket, byte[] states, long end, int givenUp, String error) {
+        FlatBufferBuilder b = Frame.builder();
+        int all = StatesRequest.createStatesVector(b, states);
+        int text = b.createString(error);
+        return Frame.finish(b, StatesRequest.createStatesRequest(b, ticket, all, end, givenUp, text), Frame.STATES);
+    }
+
+    /** What a {@link Frame#WANTED_REPLY} asks for. */
+    static AllWanted wanted(byte[] reply) {
         ByteBuffer payload = Frame.payload(reply, Frame.WANTED_REPLY);
         if (payload == null) {
             throw new IllegalStateException("the native library answered with a damaged message");
         }
         WantedReply wanted = WantedReply.getRootAsWantedReply(payload);
-        List<Wanted> out = new ArrayList<>();
+        List<Wanted> lists = new ArrayList<>();
         for (int i = 0; i < wanted.partitionsLength(); i++) {
             TopicPartition p = wanted.partitions(i);
-            org.apache.kafka.common.Uuid id =
-                    new org.apache.kafka.common.Uuid(p.topicId().msb(), p.topicId().lsb());
-            out.add(new Wanted(new TopicIdPartition(id, p.partition(), p.topic()), p.from()));
+            lists.add(new Wanted(partition(p), p.from()));
         }
-        return out;
+        List<WantedStates> states = new ArrayList<>();
+        for (int i = 0; i < wanted.statesLength(); i++) {
+            StatesWanted w = wanted.states(i);
+            List<org.apache.kafka.common.Uuid> ids = new ArrayList<>();
+            for (int n = 0; n < w.segmentsLength(); n++) {
+                ids.add(uuid(w.segments(n)));
+            }
+            states.add(new WantedStates(partition(w.partition()), w.ticket(), ids, w.giveUp()));
+        }
+        return new AllWanted(lists, states);
+    }
+
+    private static TopicIdPartition partition(TopicPartition p) {
+        return new TopicIdPartition(uuid(p.topicId()), p.partition(), p.topic());
+    }
+
+    private static org.apache.kafka.common.Uuid uuid(Uuid id) {
+        return new org.apache.kafka.common.Uuid(id.msb(), id.lsb());
     }
 
     private static int segment(FlatBufferBuilder b, RemoteLogSegmentMetadata m, int topic) {
@@ -210,6 +234,15 @@ final class Messages {
 
     /** A partition whose segments Go wants to know, except those that end below {@code from}. */
     record Wanted(TopicIdPartition partition, long from) {
+    }
+
+    /** A question about the states of segments; with {@code giveUp} those whose copy never ended are to be given up. */
+    record WantedStates(TopicIdPartition partition, long ticket, List<org.apache.kafka.common.Uuid> segments,
+            boolean giveUp) {
+    }
+
+    /** All that Go wants to know. */
+    record AllWanted(List<Wanted> lists, List<WantedStates> states) {
     }
 
     /** What the metadata manager knows of the broker. Empty strings are unknown. */

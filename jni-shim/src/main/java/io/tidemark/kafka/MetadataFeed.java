@@ -9,9 +9,11 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
+import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadataUpdate;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentState;
 import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
 import org.slf4j.Logger;
@@ -27,6 +29,8 @@ final class MetadataFeed implements Runnable {
         boolean isReady(TopicIdPartition partition);
 
         Iterator<RemoteLogSegmentMetadata> list(TopicIdPartition partition) throws RemoteStorageException;
+
+        CompletableFuture<Void> update(RemoteLogSegmentMetadataUpdate update) throws RemoteStorageException;
     }
 
     private enum Role { LEADER, FOLLOWER, STOPPED }
@@ -150,7 +154,11 @@ final class MetadataFeed implements Runnable {
         }
         sendFacts(instance);
         sendLeadership(instance);
-        for (Messages.Wanted wanted : instance.wanted()) {
+        Messages.AllWanted all = instance.wanted();
+        for (Messages.Wanted wanted : all.lists()) {
+            answer(instance, wanted);
+        }
+        for (Messages.WantedStates wanted : all.states()) {
             answer(instance, wanted);
         }
     }
@@ -230,6 +238,29 @@ final class MetadataFeed implements Runnable {
                 n /= 2;
             }
         }
+    }
+
+    /** What is answered must hold: only a leader's metadata, read to its end, says that a segment does not exist. */
+    private void answer(Instance instance, Messages.WantedStates wanted) throws RemoteStorageException {
+        String error;
+        synchronized (lock) {
+            error = roles.get(wanted.partition()) == Role.LEADER ? "" : "this broker does not lead the partition";
+        }
+        SegmentStates.Answer answer = new SegmentStates.Answer(new byte[0], 0, 0);
+        try {
+            if (error.isEmpty() && !source.isReady(wanted.partition())) {
+                error = "the remote log metadata of the partition is not read yet";
+            }
+            if (error.isEmpty()) {
+                answer = SegmentStates.of(source, nodeId, wanted);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            error = "interrupted";
+        } catch (Exception e) {
+            error = e.toString();
+        }
+        instance.states(wanted.ticket(), answer.states(), answer.end(), answer.givenUp(), error);
     }
 
     /** The finished segments that do not end below what is wanted, by start offset. */

@@ -51,6 +51,12 @@ public final class TidemarkRemoteLogMetadataManager extends TopicBasedRemoteLogM
                             throws RemoteStorageException {
                         return listRemoteLogSegments(partition);
                     }
+
+                    @Override
+                    public CompletableFuture<Void> update(RemoteLogSegmentMetadataUpdate update)
+                            throws RemoteStorageException {
+                        return updateRemoteLogSegmentMetadata(update);
+                    }
                 });
         started.start();
         feed = started;

@@ -7,6 +7,8 @@ import io.tidemark.kafka.flatbuffers.FlatBufferBuilder;
 import io.tidemark.kafka.wire.FactsRequest;
 import io.tidemark.kafka.wire.LeadershipRequest;
 import io.tidemark.kafka.wire.SegmentsRequest;
+import io.tidemark.kafka.wire.StatesRequest;
+import io.tidemark.kafka.wire.StatesWanted;
 import io.tidemark.kafka.wire.TopicPartition;
 import io.tidemark.kafka.wire.Uuid;
 import io.tidemark.kafka.wire.WantedReply;
@@ -19,10 +21,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
+import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadataUpdate;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentState;
 import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
 import org.junit.jupiter.api.Test;
@@ -33,6 +37,9 @@ class MetadataFeedTest {
     private static final class Go extends FakeTransport {
         final List<String> heard = Collections.synchronizedList(new ArrayList<>());
         final AtomicBoolean wants = new AtomicBoolean();
+        final AtomicBoolean asks = new AtomicBoolean();
+        volatile boolean giveUp;
+        volatile List<Long> segmentIds = List.of(); // low halves
         volatile long from;
         volatile List<Long> bases = List.of(); // of the last list
 
@@ -53,7 +60,16 @@ class MetadataFeedTest {
                     heard.add("facts " + f.clusterId() + " " + f.bootstrap());
                     return Status.OK;
                 case Frame.WANTED:
-                    out[0] = wantedReply(wants.getAndSet(false), from);
+                    out[0] = wantedReply(wants.getAndSet(false), asks.getAndSet(false));
+                    return Status.OK;
+                case Frame.STATES:
+                    StatesRequest a = StatesRequest.getRootAsStatesRequest(Frame.payload(frame, Frame.STATES));
+                    StringBuilder states = new StringBuilder();
+                    for (int i = 0; i < a.statesLength(); i++) {
+                        states.append(' ').append(a.states(i));
+                    }
+                    heard.add("states of " + a.ticket() + states + " end " + a.end() + " given up " + a.givenUp()
+                            + " " + a.error());
                     return Status.OK;
                 default:
                     SegmentsRequest s =
@@ -69,28 +85,41 @@ class MetadataFeedTest {
             }
         }
 
-        private static byte[] wantedReply(boolean one, long from) {
+        private byte[] wantedReply(boolean list, boolean states) {
             FlatBufferBuilder b = new FlatBufferBuilder(1024);
+            int vector = WantedReply.createPartitionsVector(b, list ? new int[] {partition(b)} : new int[0]);
+            int asked = WantedReply.createStatesVector(b, states ? new int[] {question(b)} : new int[0]);
+            return FrameTest.bytes(Frame.finish(b, WantedReply.createWantedReply(b, vector, asked),
+                    Frame.WANTED_REPLY));
+        }
+
+        private int partition(FlatBufferBuilder b) {
             int topic = b.createString("flights");
-            int[] all = {};
-            if (one) {
-                TopicPartition.startTopicPartition(b);
-                TopicPartition.addTopicId(b, Uuid.createUuid(b,
-                        Samples.PARTITION.topicId().getMostSignificantBits(),
-                        Samples.PARTITION.topicId().getLeastSignificantBits()));
-                TopicPartition.addTopic(b, topic);
-                TopicPartition.addPartition(b, 3);
-                TopicPartition.addFrom(b, from);
-                all = new int[] {TopicPartition.endTopicPartition(b)};
+            TopicPartition.startTopicPartition(b);
+            TopicPartition.addTopicId(b, Uuid.createUuid(b,
+                    Samples.PARTITION.topicId().getMostSignificantBits(),
+                    Samples.PARTITION.topicId().getLeastSignificantBits()));
+            TopicPartition.addTopic(b, topic);
+            TopicPartition.addPartition(b, 3);
+            TopicPartition.addFrom(b, from);
+            return TopicPartition.endTopicPartition(b);
+        }
+
+        private int question(FlatBufferBuilder b) {
+            StatesWanted.startSegmentsVector(b, segmentIds.size());
+            for (int i = segmentIds.size() - 1; i >= 0; i--) {
+                Uuid.createUuid(b, 1, segmentIds.get(i));
             }
-            int vector = WantedReply.createPartitionsVector(b, all);
-            return FrameTest.bytes(Frame.finish(b, WantedReply.createWantedReply(b, vector), Frame.WANTED_REPLY));
+            int ids = b.endVector();
+            return StatesWanted.createStatesWanted(b, partition(b), 9, ids, giveUp);
         }
     }
 
     private static final class Source implements MetadataFeed.Source {
         volatile boolean ready;
         volatile RemoteStorageException failure;
+        final List<RemoteLogSegmentMetadataUpdate> updates = Collections.synchronizedList(new ArrayList<>());
+        volatile CompletableFuture<Void> updated = CompletableFuture.completedFuture(null);
         volatile List<RemoteLogSegmentMetadata> segments =
                 List.of(Samples.segment(0, RemoteLogSegmentState.COPY_SEGMENT_FINISHED),
                         Samples.segment(100, RemoteLogSegmentState.COPY_SEGMENT_STARTED),
@@ -108,6 +137,52 @@ class MetadataFeedTest {
             }
             return segments.iterator();
         }
+
+        @Override
+        public CompletableFuture<Void> update(RemoteLogSegmentMetadataUpdate update) {
+            updates.add(update);
+            return updated;
+        }
+    }
+
+    /** Absence is told only by a leader whose metadata is read; only copies that never ended are given up. */
+    @Test
+    void statesAreToldByALeaderOnly() throws Exception {
+        Source source = new Source();
+        MetadataFeed feed = new MetadataFeed(946, BROKER, source);
+        Go go = new Go();
+        go.segmentIds = List.of(2L, 102L, 202L, 77L);
+        Instance instance = Instance.open(go, 946, Map.of(), "");
+        feed.start();
+        go.asks.set(true);
+        feed.wake();
+        await(() -> go.heard.contains("states of 9 end 0 given up 0 this broker does not lead the partition"));
+        feed.leadership(Set.of(Samples.PARTITION), Set.of());
+        go.asks.set(true);
+        feed.wake();
+        await(() -> go.heard.stream().anyMatch(h -> h.startsWith("states of 9 end 0 ") && h.endsWith("not read yet")));
+        source.ready = true;
+        go.asks.set(true);
+        feed.wake();
+        await(() -> go.heard.contains("states of 9 1 0 2 -1 end 100 given up 0 "));
+        assertEquals(List.of(), source.updates);
+
+        go.giveUp = true;
+        go.asks.set(true);
+        feed.wake();
+        await(() -> go.heard.contains("states of 9 1 0 2 -1 end 100 given up 1 "));
+        assertEquals(1, source.updates.size());
+        RemoteLogSegmentMetadataUpdate update = source.updates.get(0);
+        assertEquals(RemoteLogSegmentState.DELETE_SEGMENT_STARTED, update.state());
+        assertEquals(102L, update.remoteLogSegmentId().id().getLeastSignificantBits());
+        assertEquals(946, update.brokerId());
+
+        source.updated = CompletableFuture.failedFuture(new RemoteStorageException("refused"));
+        go.asks.set(true);
+        feed.wake();
+        await(() -> go.heard.stream().anyMatch(h -> h.startsWith("states of 9 end 0 ") && h.contains("refused")));
+        feed.stop();
+        instance.close();
     }
 
     @Test

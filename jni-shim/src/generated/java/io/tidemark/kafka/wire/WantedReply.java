@@ -31,18 +31,28 @@ public final class WantedReply extends io.tidemark.kafka.flatbuffers.Table {
   public int partitionsLength() { int o = __offset(4); return o != 0 ? __vector_len(o) : 0; }
   public io.tidemark.kafka.wire.TopicPartition.Vector partitionsVector() { return partitionsVector(new io.tidemark.kafka.wire.TopicPartition.Vector()); }
   public io.tidemark.kafka.wire.TopicPartition.Vector partitionsVector(io.tidemark.kafka.wire.TopicPartition.Vector obj) { int o = __offset(4); return o != 0 ? obj.__assign(__vector(o), 4, bb) : null; }
+  public io.tidemark.kafka.wire.StatesWanted states(int j) { return states(new io.tidemark.kafka.wire.StatesWanted(), j); }
+  public io.tidemark.kafka.wire.StatesWanted states(io.tidemark.kafka.wire.StatesWanted obj, int j) { int o = __offset(6); return o != 0 ? obj.__assign(__indirect(__vector(o) + j * 4), bb) : null; }
+  public int statesLength() { int o = __offset(6); return o != 0 ? __vector_len(o) : 0; }
+  public io.tidemark.kafka.wire.StatesWanted.Vector statesVector() { return statesVector(new io.tidemark.kafka.wire.StatesWanted.Vector()); }
+  public io.tidemark.kafka.wire.StatesWanted.Vector statesVector(io.tidemark.kafka.wire.StatesWanted.Vector obj) { int o = __offset(6); return o != 0 ? obj.__assign(__vector(o), 4, bb) : null; }
 
   public static int createWantedReply(FlatBufferBuilder builder,
-      int partitionsOffset) {
-    builder.startTable(1);
+      int partitionsOffset,
+      int statesOffset) {
+    builder.startTable(2);
+    WantedReply.addStates(builder, statesOffset);
     WantedReply.addPartitions(builder, partitionsOffset);
     return WantedReply.endWantedReply(builder);
   }
 
-  public static void startWantedReply(FlatBufferBuilder builder) { builder.startTable(1); }
+  public static void startWantedReply(FlatBufferBuilder builder) { builder.startTable(2); }
   public static void addPartitions(FlatBufferBuilder builder, int partitionsOffset) { builder.addOffset(0, partitionsOffset, 0); }
   public static int createPartitionsVector(FlatBufferBuilder builder, int[] data) { builder.startVector(4, data.length, 4); for (int i = data.length - 1; i >= 0; i--) builder.addOffset(data[i]); return builder.endVector(); }
   public static void startPartitionsVector(FlatBufferBuilder builder, int numElems) { builder.startVector(4, numElems, 4); }
+  public static void addStates(FlatBufferBuilder builder, int statesOffset) { builder.addOffset(1, statesOffset, 0); }
+  public static int createStatesVector(FlatBufferBuilder builder, int[] data) { builder.startVector(4, data.length, 4); for (int i = data.length - 1; i >= 0; i--) builder.addOffset(data[i]); return builder.endVector(); }
+  public static void startStatesVector(FlatBufferBuilder builder, int numElems) { builder.startVector(4, numElems, 4); }
   public static int endWantedReply(FlatBufferBuilder builder) {
     int o = builder.endTable();
     return o;
