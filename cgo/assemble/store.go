@@ -29,7 +29,7 @@ const (
 
 // sharedRetry is retry within the broker's budget of retries, with metrics.
 func sharedRetry(set *telemetry.Set) budget.Retry {
-	count := set.Counters("store_retries_total", "Calls of the object store that failed and were due to be repeated: made, or refused because the retries of all calls together had used up what the broker may make (10 a second, 200 at once); a refused call fails with its own error.",
+	count := set.Counters("store_retries_total", "Calls of the object store, and parts, completions and rests of bodies within them, that failed and were due to be repeated: made, or refused because the retries of all calls together had used up what the broker may make (10 a second, 200 at once); a refused call fails with its own error.",
 		"result", "made", "refused")
 	r := retry
 	r.Shared, r.Made, r.Refused = budget.NewRate(retriesPerSecond, retriesAtOnce), count["made"].Inc, count["refused"].Inc
