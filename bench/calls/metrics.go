@@ -46,9 +46,17 @@ func (l *lines) copies() {
 	l.add(raw, "call.cpu.file", "s/GB", report.Lower, "the same with the file store", nil, peers{Local})
 
 	l.add(compressed, "per.core", "MB/s", report.Higher, "bytes of events copied per CPU-second of the JVM, compressed at level 1 in chunks of 1 MiB and stored in files", report.Ratio(0.95), peers{codecAlone, codecInC})
-	l.add(compressed, "stored", "", report.Lower, "stored bytes, sidecars included, ÷ bytes of the segments", nil, peers{codecAlone, codecInC})
 	l.add(encrypted, "per.core", "MB/s", report.Higher, "bytes of events copied per CPU-second of the JVM, encrypted and stored in files", report.Ratio(0.9), peers{primitiveAlone})
-	l.add(encrypted, "stored", "", report.Lower, "stored bytes, sidecars included, ÷ bytes of the segments", nil, peers{primitiveAlone})
+	for _, row := range []struct {
+		name  string
+		floor report.Side
+		more  peers
+	}{{compressed, codecAlone, peers{codecInC}}, {encrypted, primitiveAlone, nil}} {
+		l.add(row.name, "cpu", "s/GB", report.Lower, "CPU-seconds of the JVM, the whole call", nil, nil)
+		l.add(row.name, "plain.cpu", "s/GB", report.Lower, "the same without the transformation", nil, nil)
+		l.add(row.name, "added.cpu", "s/GB", report.Lower, "the difference: what the transformation adds to a copy", nil, peers{row.floor})
+		l.add(row.name, "stored", "", report.Lower, "stored bytes, sidecars included, ÷ bytes of the segments", nil, append(peers{row.floor}, row.more...))
+	}
 }
 
 func (l *lines) reads() {

@@ -91,7 +91,7 @@ func (r *Run) copyEncrypt(ctx context.Context, round int) error {
 	return r.transform(ctx, round, "05.copy.encrypt")
 }
 
-// transform copies events to files, transformed on the way and one call at a time, beside the bare transformation of the same bytes.
+// transform copies events to files, as they are and transformed on the way, one call at a time, beside the bare transformation of the same bytes.
 func (r *Run) transform(ctx context.Context, round int, row string) error {
 	t := transforms[row]
 	dir := filepath.Join(r.Dir, "segments")
@@ -104,6 +104,27 @@ func (r *Run) transform(ctx context.Context, round int, row string) error {
 	if err != nil {
 		return err
 	}
+	plain, _, err := r.copied(ctx, segments, nil)
+	if err != nil {
+		return err
+	}
+	cpu, stored, err := r.copied(ctx, segments, settings)
+	if err != nil {
+		return err
+	}
+	size := segments[0].Size
+	r.add(row, "per.core", report.Ours, round, rate(size, cpu))
+	r.add(row, "cpu", report.Ours, round, perGB(size, cpu))
+	r.add(row, "plain.cpu", report.Ours, round, perGB(size, plain))
+	r.add(row, "added.cpu", report.Ours, round, perGB(size, cpu-plain))
+	r.add(row, "stored", report.Ours, round, float64(stored)/float64(size))
+	return r.transformFloors(ctx, round, row, segments[0])
+}
+
+// copied copies segments of equal bytes to files with settings, the first one to warm up, and reads them back. It returns the CPU time and
+// the stored bytes, sidecars included, of one.
+func (r *Run) copied(ctx context.Context, segments []driver.Segment, settings map[string]string) (cpu time.Duration, stored int64, err error) {
+	n := int64(len(segments))
 	err = r.with(ctx, report.Ours, place{}, settings, func(d *driver.Driver) error {
 		if _, err := d.Copy(ctx, segments[0]); err != nil {
 			return err
@@ -112,35 +133,29 @@ func (r *Run) transform(ctx context.Context, round int, row string) error {
 		if err != nil {
 			return err
 		}
-		var bytes int64
 		for _, s := range segments[1:] {
 			if _, err := d.Copy(ctx, s); err != nil {
 				return err
 			}
-			bytes += s.Size
 		}
 		to, err := measure.CPUOf(d.PID)
 		if err != nil {
 			return err
 		}
-		for _, s := range segments[1:] {
+		cpu = (to.Total() - from.Total()) / time.Duration(n-1)
+		for _, s := range segments {
 			if _, err := d.Fetch(ctx, s, 0, -1, 1<<20); err != nil {
 				return err
 			}
 		}
-		stored, err := sizeOf(filepath.Join(r.Dir, fmt.Sprint("driver-", r.drivers), "store"))
-		if err != nil {
-			return err
-		}
-		r.add(row, "per.core", report.Ours, round, rate(bytes, to.Total()-from.Total()))
-		r.add(row, "stored", report.Ours, round, float64(stored)/float64(bytes+segments[0].Size))
-		return nil
-	})
-	if err != nil {
+		sum, err := sizeOf(filepath.Join(r.Dir, fmt.Sprint("driver-", r.drivers), "store"))
+		stored = sum / n
 		return err
-	}
-	return r.transformFloors(ctx, round, row, segments[0])
+	})
+	return cpu, stored, err
 }
+
+func perGB(bytes int64, cpu time.Duration) float64 { return cpu.Seconds() / (float64(bytes) / 1e9) }
 
 // transformFloors measures the bare transformation of the same bytes.
 func (r *Run) transformFloors(ctx context.Context, round int, row string, segment driver.Segment) error {
@@ -150,6 +165,7 @@ func (r *Run) transformFloors(ctx context.Context, round int, row string, segmen
 		return err
 	}
 	r.add(row, "per.core", t.floor, round, rate(segment.Size, cpu))
+	r.add(row, "added.cpu", t.floor, round, perGB(segment.Size, cpu))
 	r.add(row, "stored", t.floor, round, float64(stored)/float64(segment.Size))
 	if t.floor != codecAlone {
 		return nil
