@@ -20,7 +20,7 @@ var walkers = sync.Pool{New: func() any { return new(kafkalog.Walker) }}
 
 // Copy stores a closed segment and returns its custom metadata for Kafka, at most 128 bytes. When it returns an error
 // nothing of the attempt is readable. Errors: NotFound (a local file is gone), Corrupt (a local file is damaged),
-// Unsupported (batches older than Kafka 0.11), Invalid, Closed, Cancelled, Transient (a deadline passed), and those of the
+// Unsupported (batches older than Kafka 0.11), Invalid, Closed, Cancelled, Transient (a deadline passed, a disk hangs), and those of the
 // store.
 func (m *Manager) Copy(ctx context.Context, seg Segment, paths Paths) (custom []byte, err error) {
 	ctx, leave, err := m.enter(ctx, "copy")
@@ -32,10 +32,7 @@ func (m *Manager) Copy(ctx context.Context, seg Segment, paths Paths) (custom []
 	f := m.metrics.begin(seg.Size)
 	defer func() { m.metrics.finish(f, err) }()
 	defer m.watchSlow(seg, f)()
-	err = m.tasks.Guard("copy", func() (err error) {
-		custom, err = m.copy(objectstore.WithTally(ctx, &f.tally), f, seg, paths)
-		return err
-	})
+	custom, err = m.attempt(objectstore.WithTally(ctx, &f.tally), f, seg, paths)
 	if err != nil {
 		_, failed, _ := f.at()
 		log, _ := seg.identity().Keys()
@@ -47,24 +44,28 @@ func (m *Manager) Copy(ctx context.Context, seg Segment, paths Paths) (custom []
 }
 
 func (m *Manager) copy(ctx context.Context, f *flight, seg Segment, paths Paths) ([]byte, error) {
+	turn, cancel := m.cfg.copyPace().WithDeadline(ctx, seg.Size)
+	defer cancel()
+	f.bound(turn)
 	files, err := openFiles(seg, paths)
 	if err != nil {
 		return nil, err
 	}
 	defer files.close()
 	f.enter(waiting)
-	release, err := m.slots.Acquire(ctx, 1)
+	release, err := m.slots.Acquire(turn, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	form, err := m.forms.begin(ctx, seg, files.log, int32(m.cfg.ChunkBytes))
+	form, err := m.forms.begin(turn, seg, files.log, int32(m.cfg.ChunkBytes))
 	if err != nil {
 		return nil, err
 	}
 	defer form.close()
-	ctx, cancel := m.cfg.copyPace().WithDeadline(ctx, seg.Size)
+	ctx, cancel = m.cfg.copyPace().WithDeadline(ctx, seg.Size)
 	defer cancel()
+	f.bound(ctx)
 	leave := m.leave(seg, files.log)
 	defer leave()
 	f.enter(checking)

@@ -12,7 +12,7 @@
 // Reads deliver the original bytes at the original positions, or an error that names the object; never fewer bytes. An
 // absent transaction index is NotFound. Delete appends a tombstone to a local journal and returns.
 //
-// Every call ends: each has a deadline that follows the bytes it moves, beside that of its context. A panic is an
+// Every call ends: each has a deadline that follows the bytes it moves, beside that of its context; a copy ends even when a local disk hangs. A panic is an
 // Internal error. Error classes are those of package status; [Manager] methods document which.
 // A copy leaves the page cache as it found it, unless a table will read the segment next. It leaves one event with the time of each stage and what it cost; one that takes long says in which stage it is, and
 // so does the error of one that failed.

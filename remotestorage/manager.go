@@ -104,6 +104,7 @@ type Manager struct {
 	metrics *metrics
 
 	lateWrite time.Duration // constant but for tests
+	grace     time.Duration // how much longer than its deadline a copy may take to clean up and to hand over
 
 	ctx context.Context // ends at Close
 	end context.CancelFunc
@@ -143,7 +144,7 @@ func New(cfg Config, store objectstore.Store, deps Deps) (*Manager, error) {
 		tasks: budget.NewTasks("remotestorage", deps.Log), forms: forms,
 		slots: budget.NewSlots("copy.parallel", cfg.CopyParallel), passing: budget.NewSlots("hand-overs", maxHandOvers),
 		fetch: fetch.New(cfg.Fetch, store, reading), disk: disk, reclaim: c,
-		metrics: newMetrics(deps.Metrics), lateWrite: lateWrite,
+		metrics: newMetrics(deps.Metrics), lateWrite: lateWrite, grace: cfg.CleanupDeadline + cfg.HandOverTimeout + 5*time.Second,
 	}
 	m.holds = newHolds(cfg.HoldMaxBytes, filepath.Join(cfg.Reclaim.Dir, logDirsName), deps.LogDirs, deps.Log, deps.Metrics)
 	if cfg.CopyMaxRate > 0 {

@@ -10,7 +10,7 @@ import (
 
 // metrics are the series of copies.
 type metrics struct {
-	copies, bytes, stored, requests, cleanups, slow, late, limited, dropped telemetry.Counter
+	copies, bytes, stored, requests, cleanups, slow, late, hung, limited, dropped telemetry.Counter
 
 	seconds telemetry.Histogram
 	stages  map[string]telemetry.Histogram
@@ -33,6 +33,7 @@ func newMetrics(set *telemetry.Set) *metrics {
 		requests: set.Counter("copy_requests_total", "Requests to the store made by copies, each attempt and failed copies included; beside copy_bytes_total, what a stored GiB costs. The file store counts objects written."),
 		late:     set.Counter("copy_slow_total", "Times that a copy under way had used up another quarter of its deadline; the event copy.slow names the segment and the stage it is in."),
 		dropped:  set.Counter("copy_page_cache_dropped_bytes_total", "Bytes of local segments that copies read from the disk and gave up in the page cache again: what was there before stays."),
+		hung:     set.Counter("copy_hung_total", "Copies that were given up because a system call on a local file did not return: the disk hangs."),
 		limited:  set.Counter("copy_limit_wait_seconds_total", "Time that copies waited for copy.max.bytes.per.second, of all parts together: while it grows the limit holds them back."),
 		cleanups: set.Counter("copy_cleanups_deferred_total", "Failed copies whose objects could not be removed at once."),
 		slow:     set.Counter("handover_slow_total", "Segments whose hand-over to the table side was skipped or took longer than handover.timeout.ms."),

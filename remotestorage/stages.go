@@ -38,7 +38,8 @@ type flight struct {
 	stage stage
 	since time.Time
 	spent [stages]time.Duration
-	last  stage // before cleaning
+	last  stage           // before cleaning
+	ctx   context.Context // whose deadline bounds the stage under way; nil: none yet
 }
 
 func newFlight(size int64) *flight {
@@ -67,6 +68,24 @@ func (f *flight) at() (now, failed stage, since time.Duration) {
 		failed = f.last
 	}
 	return f.stage, failed, time.Since(f.since)
+}
+
+// bound names the context that bounds the stages from now on.
+func (f *flight) bound(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ctx = ctx
+}
+
+// due is when the stage under way ends at the latest, if all that can be ended ends; the deadline may have moved since it was last asked for.
+func (f *flight) due() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ctx == nil {
+		return time.Now().Add(time.Second)
+	}
+	t, _ := f.ctx.Deadline()
+	return t
 }
 
 // times are the durations of the stages, of the one under way until now.

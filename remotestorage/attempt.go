@@ -1,0 +1,54 @@
+package remotestorage
+
+import (
+	"context"
+	"time"
+
+	"tidemark/internal/status"
+)
+
+// attempt makes one copy in a task and waits for its end. Everything a copy waits for has a deadline but the system calls on local files: when a disk
+// hangs in one, the caller must get its error all the same, or the partition is tiered no more until its leadership moves. The task then
+// keeps its descriptor and its place among copy.parallel, so that their number stays bounded, and goes on to clean up if the disk answers again.
+func (m *Manager) attempt(ctx context.Context, f *flight, seg Segment, paths Paths) ([]byte, error) {
+	type result struct {
+		custom []byte
+		err    error
+	}
+	done := make(chan result, 1)
+	if !m.tasks.Go("copy", func(context.Context) {
+		var r result
+		r.err = m.tasks.Guard("copy", func() (err error) {
+			r.custom, err = m.copy(ctx, f, seg, paths)
+			return err
+		})
+		done <- r
+	}) {
+		return nil, status.Errorf(status.Closed, "the instance is closed")
+	}
+	ended, last := ctx.Done(), time.Time{}
+	for {
+		due := f.due().Add(m.grace)
+		if !last.IsZero() && last.Before(due) {
+			due = last
+		}
+		timer := time.NewTimer(time.Until(due))
+		select {
+		case r := <-done:
+			timer.Stop()
+			return r.custom, r.err
+		case <-ended:
+			timer.Stop()
+			ended, last = nil, time.Now().Add(m.grace)
+		case <-timer.C:
+			if time.Now().Before(f.due().Add(m.grace)) && (last.IsZero() || time.Now().Before(last)) {
+				continue
+			}
+			now, _, since := f.at()
+			m.metrics.hung.Inc()
+			m.log.Error("copy.hangs", append(seg.attrs(), "stage", now.String(), "in_stage", millis(since), "path", paths.Log,
+				"effect", "the copy is given up; its thread is lost until the disk answers, and with it one of copy.parallel")...)
+			return nil, status.Errorf(status.Transient, "the copy did not end by itself: reading %s or its indexes hangs; look at the disk", paths.Log)
+		}
+	}
+}
