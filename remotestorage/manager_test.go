@@ -338,6 +338,7 @@ func TestDamagedObjectsAreNamed(t *testing.T) {
 				t.Errorf("%s, effect %d: %v (%v), want Corrupt naming it", suffix, effect, err, status.Of(err))
 			}
 			store.Heal()
+			until(t, "what was on its way has ended", func() bool { return metric(t, m, "fetch_loads") == 0 })
 			readBack(t, m, c)
 		}
 	}

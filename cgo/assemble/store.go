@@ -17,8 +17,9 @@ import (
 	"tidemark/internal/telemetry"
 )
 
-// retry is how patiently idempotent calls to the store are repeated within their caller's deadline.
-var retry = budget.Retry{Attempts: 5, Base: 200 * time.Millisecond, Max: 5 * time.Second}
+// retry is how patiently idempotent calls to the store are repeated within their caller's deadline: soon at first, because most failures are
+// of one connection or one server, and for three seconds at most.
+var retry = budget.Retry{Attempts: 7, Base: 50 * time.Millisecond, Max: 5 * time.Second}
 
 // Retries of one broker, all calls together: enough for a blip in which everything on its way fails, too few for a storm while a store
 // is down.

@@ -108,6 +108,7 @@ func New(cfg Config, store objectstore.Reader, deps Deps) *Fetcher {
 	}
 	deps.Metrics.GaugeFunc("fetch_chunk_memory_bytes", "Memory of chunks, cached and on their way.", func() float64 { return float64(f.chunks.mem.used()) })
 	deps.Metrics.GaugeFunc("fetch_sidecar_memory_bytes", "Memory of sidecars, cached and on their way.", func() float64 { return float64(f.sidecars.used()) })
+	deps.Metrics.GaugeFunc("fetch_loads", "Loads of chunks and sidecars under way or waiting for memory or a GET.", func() float64 { return float64(tasks.Running()) })
 	return f
 }
 

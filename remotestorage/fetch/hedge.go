@@ -21,17 +21,20 @@ type rival struct {
 type latency struct {
 	mu      sync.Mutex
 	samples [64]time.Duration
-	n       int // ever noted
-	p95     time.Duration
+	n       int           // ever noted
+	usual   time.Duration // what almost all take
 	hedges  int
 	trouble time.Time // of the last failure of the store
 }
 
 const (
-	hedgeShare   = 20 // at most one GET in so many is made twice
+	hedgeShare   = 10 // at most one GET in so many is made twice
 	hedgeSoonest = 20 * time.Millisecond
 	hedgeUnknown = time.Second      // before anything is known
 	hedgeCalm    = 10 * time.Second // after trouble of the store
+	hedgeBytes   = 8 << 20          // of one second request
+	// When more than one in twenty is delayed, the 95th percentile is a delay itself. So many times the median is late in any case.
+	farFromMiddle = 4
 )
 
 func (l *latency) note(d time.Duration) {
@@ -42,7 +45,7 @@ func (l *latency) note(d time.Duration) {
 	if l.n%16 == 0 {
 		known := slices.Clone(l.samples[:min(l.n, len(l.samples))])
 		slices.Sort(known)
-		l.p95 = known[len(known)*95/100]
+		l.usual = min(known[len(known)*95/100], farFromMiddle*known[len(known)/2])
 	}
 }
 
@@ -59,10 +62,10 @@ func (l *latency) noteOutcome(err error) {
 func (l *latency) after() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.p95 == 0 {
+	if l.usual == 0 {
 		return hedgeUnknown
 	}
-	return max(l.p95, hedgeSoonest)
+	return max(l.usual, hedgeSoonest)
 }
 
 // permit counts a second request, if one may be made.
@@ -114,46 +117,79 @@ func (c *chunks) hedge(s *Segment, e *chunk) (look time.Duration) {
 	if !c.slotFree() || !c.latency.permit() {
 		return after
 	}
-	buf, ok := c.tryBuffer(e.size, false)
-	if !ok {
+	again := c.rivals(s, e)
+	if len(again.chunks) == 0 {
 		return after
 	}
-	e.again.tried = true
-	e.again.running = c.f.tasks.Go("hedge", func(ctx context.Context) { c.second(ctx, s, e, buf) })
-	if !e.again.running {
-		buf.free()
+	if !c.f.tasks.Go("hedge", func(ctx context.Context) { c.second(ctx, again) }) {
+		for k, e := range again.chunks {
+			e.again.running = false
+			again.bufs[k].free()
+		}
 	}
 	return time.Hour
 }
 
+// rivals is the second request for a chunk and for those after it of the run that stands still, as many as there is memory for. The caller
+// holds mu.
+func (c *chunks) rivals(s *Segment, e *chunk) *loading {
+	again := &loading{c: c, s: s}
+	from, bytes := slices.Index(e.run.chunks, e), 0
+	for _, e := range e.run.chunks[from:] {
+		if e.over() || e.again.tried || bytes > 0 && bytes+e.size > hedgeBytes {
+			break
+		}
+		buf, ok := c.tryBuffer(e.size, false)
+		if !ok {
+			break
+		}
+		e.again.tried, e.again.running = true, true
+		bytes += e.size
+		again.chunks, again.bufs = append(again.chunks, e), append(again.bufs, buf)
+	}
+	return again
+}
+
 // second is the task of the second request.
-func (c *chunks) second(ctx context.Context, s *Segment, e *chunk, buf *buffer) {
+func (c *chunks) second(ctx context.Context, l *loading) {
 	c.f.hedges.Inc()
-	l := &loading{c: c, s: s, chunks: []*chunk{e}}
-	err := c.f.tasks.Guard("hedge", func() error {
+	taken := make([]bool, len(l.chunks))        // buffers that landed
+	_ = c.f.tasks.Guard("hedge", func() error { // the first request says what is wrong
 		release, err := c.gets.Acquire(ctx, 1)
 		if err != nil {
 			return err
 		}
 		defer release()
-		ctx, cancel := c.pace.WithDeadline(ctx, int64(e.size))
+		dsts, bytes := make([][]byte, len(l.chunks)), int64(0)
+		for k := range dsts {
+			dsts[k] = l.dst(k)
+			bytes += int64(len(dsts[k]))
+		}
+		ctx, cancel := c.pace.WithDeadline(ctx, bytes)
 		defer cancel()
 		c.f.gets.Inc()
-		if err := c.f.store.ReadRange(ctx, s.log, l.stored(0, buf), s.m.Chunks[e.key.chunk].Stored); err != nil {
-			return err
-		}
-		return l.arrived(ctx, 0, buf)
+		return c.f.store.ReadScatter(ctx, l.s.log, dsts, l.s.m.Chunks[l.chunks[0].key.chunk].Stored, func(k int) {
+			if l.arrived(ctx, k, l.bufs[k]) != nil {
+				return
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if e := l.chunks[k]; !e.over() {
+				e.again.running, taken[k] = false, true
+				c.land(e, l.bufs[k])
+			}
+		})
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.again.running = false
-	if err == nil && !e.over() {
-		c.land(e, buf)
-		return
-	}
-	buf.free()
-	if e.again.first != nil && !e.over() { // both failed: the first says why
-		c.fail(e, e.again.first)
+	for k, e := range l.chunks {
+		e.again.running = false
+		if !taken[k] {
+			l.bufs[k].free()
+		}
+		if e.again.first != nil && !e.over() { // both failed
+			c.fail(e, e.again.first)
+		}
 	}
 	c.relieve()
 }
