@@ -67,3 +67,38 @@ func TestDelaysDoNotHideDelays(t *testing.T) {
 		t.Errorf("hedged after %v although most take 15ms", after)
 	}
 }
+
+// When the first request fails while the second is under way, the second decides, whichever way it ends; the memory of both is given back.
+func TestTheFirstFailsWhileTheSecondRuns(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m, f := setup(t, nil)
+			ref, data := m.put(t, 1, 3*stored.MinChunkSize)
+			s, err := f.Segment(t.Context(), ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var asked atomic.Int32
+			m.set(func(context.Context, string) error {
+				switch asked.Add(1) {
+				case 1:
+					time.Sleep(2 * hedgeUnknown)
+					return status.Errorf(status.Transient, "the first")
+				case 2:
+					time.Sleep(3 * hedgeUnknown)
+					if fails {
+						return status.Errorf(status.Transient, "the second")
+					}
+				}
+				return nil
+			})
+			p := make([]byte, len(data))
+			if err := s.Read(t.Context(), p, 0); fails != (err != nil) || err == nil && !bytes.Equal(p, data) {
+				t.Errorf("second fails %v: %v", fails, err)
+			}
+			synctest.Wait()
+			atRest(t, f)
+			f.Close(time.Minute)
+		})
+	}
+}

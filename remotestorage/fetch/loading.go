@@ -81,7 +81,7 @@ func (l *loading) end(failures []error) (told error) {
 		switch {
 		case e.over():
 		case e.again.running: // the second request decides
-			e.again.first, e.run = err, nil
+			e.again.first, e.run, e.buf = err, nil, nil
 		default:
 			if e.refs > 0 {
 				told = err
