@@ -39,6 +39,10 @@ type StoreConfig struct {
 	Type string `config:"store.type" doc:"Where segments and tables are stored: file (a directory on a local disk of a single host) or s3."`
 	Path string `config:"store.path" optional:"true" doc:"Directory of the file store, an absolute path outside of every log.dirs entry. Needed with store.type=file."`
 
+	RetryRate  int `config:"store.retries.per.second" default:"10" doc:"How many failed calls of the store this broker repeats in a second, all of them together, once store.retries.burst is used up: 1 to 10000. A call that may not be repeated fails with its own error, and Kafka or the next pass tries again. More only makes it worse for a store that is down."`
+	RetryBurst int `config:"store.retries.burst" default:"200" doc:"How many failed calls of the store this broker may repeat at once, so that a blip in which everything on its way fails is borne: 1 to 100000."`
+	MaxCalls   int `config:"store.calls.max" default:"256" doc:"How many reads, and how many writes, of the store may be under way at once: 8 to 10000. While the store throttles there are fewer: the limit is halved and grows back within a minute."`
+
 	MaxRate int64 `config:"io.max.bytes.per.second" default:"0" doc:"Bytes per second that this broker sends to the store and reads from it at most, copies, reads and tables together in the order of asking: 0 = no limit, else at least 8388608. What the disk cache writes was read from the store, so that it is within the limit too. Set copy.max.bytes.per.second below it to leave reads the rest."`
 }
 
@@ -106,6 +110,9 @@ func (c *Config) faults(properties map[string]string) (faults []string) {
 	default:
 		bad(true, "store.type: %q is neither file nor s3", c.Store.Type)
 	}
+	bad(c.Store.RetryRate < 1 || c.Store.RetryRate > 10000, "store.retries.per.second: %d is not between 1 and 10000", c.Store.RetryRate)
+	bad(c.Store.RetryBurst < 1 || c.Store.RetryBurst > 100000, "store.retries.burst: %d is not between 1 and 100000", c.Store.RetryBurst)
+	bad(c.Store.MaxCalls < 8 || c.Store.MaxCalls > 10000, "store.calls.max: %d is not between 8 and 10000", c.Store.MaxCalls)
 	bad(c.Store.MaxRate != 0 && c.Store.MaxRate < minRate, "io.max.bytes.per.second: %d is neither 0 nor at least %d", c.Store.MaxRate, minRate)
 	faults = append(faults, lines(c.Storage.Validate())...)
 	faults = append(faults, lines(c.Sweep.Validate())...)

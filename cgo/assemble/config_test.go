@@ -57,6 +57,8 @@ func TestParseNamesEveryFault(t *testing.T) {
 		{"file and s3", s3Properties(map[string]string{"store.path": "/srv", "store.s3.endpoint": "nowhere", "store.s3.secret.key": "-"}),
 			[]string{"store.path: only with store.type=file", "store.s3.access.key and store.s3.secret.key", "store.s3.endpoint"}},
 		{"type", fileProperties(map[string]string{"store.type": "gcs"}), []string{`store.type: "gcs" is neither file nor s3`}},
+		{"bounds of calls", fileProperties(map[string]string{"store.retries.per.second": "0", "store.retries.burst": "100001", "store.calls.max": "7"}),
+			[]string{"store.calls.max: 7", "store.retries.burst: 100001", "store.retries.per.second: 0"}},
 		{"no path", fileProperties(map[string]string{"store.path": "-"}), []string{"store.path"}},
 		{"slabs", fileProperties(map[string]string{"native.slab.bytes": "1048577"}), []string{"native.slab.bytes: 1048577 is not a multiple of 4096"}},
 		{"small slabs", fileProperties(map[string]string{"native.slab.bytes": "4096"}), []string{"native.slab.bytes: 4096 is not between"}},

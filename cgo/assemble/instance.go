@@ -13,6 +13,7 @@ import (
 	"tidemark/catalog/builtin"
 	"tidemark/catalog/coordinator"
 	"tidemark/cgo/dispatch"
+	"tidemark/internal/budget"
 	"tidemark/internal/kafkaclient"
 	"tidemark/internal/listener"
 	"tidemark/internal/objectstore"
@@ -59,12 +60,13 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err != nil {
 		return nil, err
 	}
-	repeats := sharedRetry(set)
+	budget.Report(set)
+	repeats := sharedRetry(c.Store, set)
 	if s, ok := raw.(*s3.Store); ok {
 		s.ShareRetries(repeats)
 		s.LeastRate(c.Storage.Fetch.MinRate)
 	}
-	seen := watch(objectstore.Limited(objectstore.Adaptive(objectstore.Instrument(raw, set), set), ioLimit(c, set)), c.where(), log)
+	seen := watch(objectstore.Limited(objectstore.Adaptive(objectstore.Instrument(raw, set), c.Store.MaxCalls, set), ioLimit(c, set)), c.where(), log)
 	store := objectstore.Retrying(seen, repeats)
 	cat, err := openCatalog(c, store, log)
 	if err != nil {

@@ -21,19 +21,12 @@ import (
 // of one connection or one server, and for three seconds at most.
 var retry = budget.Retry{Attempts: 7, Base: 50 * time.Millisecond, Max: 5 * time.Second}
 
-// Retries of one broker, all calls together: enough for a blip in which everything on its way fails, too few for a storm while a store
-// is down.
-const (
-	retriesPerSecond = 10
-	retriesAtOnce    = 200
-)
-
 // sharedRetry is retry within the broker's budget of retries, with metrics.
-func sharedRetry(set *telemetry.Set) budget.Retry {
-	count := set.Counters("store_retries_total", "Calls of the object store, and parts, completions and rests of bodies within them, that failed and were due to be repeated: made, or refused because the retries of all calls together had used up what the broker may make (10 a second, 200 at once); a refused call fails with its own error.",
+func sharedRetry(c StoreConfig, set *telemetry.Set) budget.Retry {
+	count := set.Counters("store_retries_total", "Calls of the object store, and parts, completions and rests of bodies within them, that failed and were due to be repeated: made, or refused because the retries of all calls together had used up what the broker may make (store.retries.per.second, store.retries.burst); a refused call fails with its own error.",
 		"result", "made", "refused")
 	r := retry
-	r.Shared, r.Made, r.Refused = budget.NewRate(retriesPerSecond, retriesAtOnce), count["made"].Inc, count["refused"].Inc
+	r.Shared, r.Made, r.Refused = budget.NewRate(float64(c.RetryRate), float64(c.RetryBurst)), count["made"].Inc, count["refused"].Inc
 	return r
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
 )
 
 func TestBytesServesInOrder(t *testing.T) {
@@ -93,19 +94,43 @@ func TestRetry(t *testing.T) {
 func TestTasksRecoverAndStop(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	tasks := NewTasks("test", log)
+	before := reported(t)
 	done := make(chan struct{})
 	tasks.Go("boom", func(context.Context) { defer close(done); panic("boom") })
 	<-done
 	tasks.Go("wait", func(ctx context.Context) { <-ctx.Done() })
+	if now := reported(t); now["tidemark_tasks_running"] < before["tidemark_tasks_running"]+1 {
+		t.Errorf("a task waits: %v, before %v", now, before)
+	}
 	if !tasks.Stop(10 * time.Second) {
 		t.Error("tasks did not stop")
 	}
 	if tasks.Panics() != 1 {
 		t.Errorf("panics = %d", tasks.Panics())
 	}
+	after := reported(t)
+	if after["tidemark_tasks_running"] != before["tidemark_tasks_running"] || after["tidemark_task_panics_total"] != before["tidemark_task_panics_total"]+1 {
+		t.Errorf("all have ended: %v, before %v", after, before)
+	}
 	if tasks.Go("late", func(context.Context) { t.Error("ran after Stop") }) {
 		t.Error("Go after Stop reported true")
 	}
+}
+
+// reported is what the metrics of tasks say.
+func reported(t *testing.T) map[string]float64 {
+	t.Helper()
+	set := telemetry.NewSet()
+	Report(set)
+	samples, err := set.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, s := range samples {
+		out[s.Name] = s.Value
+	}
+	return out
 }
 
 func TestPace(t *testing.T) {

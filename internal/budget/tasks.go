@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
 )
 
 // Tasks owns goroutines: it starts them, recovers and counts their panics, and waits for their end.
@@ -28,6 +29,17 @@ type Tasks struct {
 	panics  atomic.Int64
 }
 
+// alive and lost count the tasks of all owners in this process: a panic is of interest whoever had it.
+var alive, lost atomic.Int64
+
+// Report adds what the tasks of this process do to a set of metrics.
+func Report(set *telemetry.Set) {
+	set.GaugeFunc("tasks_running", "Background tasks of the library that are alive, all plugin instances of this process together. It rises and falls with the load; one that only rises is a leak: report it.",
+		func() float64 { return float64(alive.Load()) })
+	set.CounterFunc("task_panics_total", "Bugs: tasks of the library that panicked and were recovered, all plugin instances of this process together. The broker goes on; what the task was about failed with class Internal or is made again. The event task.panic in the broker's log has the task and the stack: report it.",
+		func() float64 { return float64(lost.Load()) })
+}
+
 // NewTasks makes an owner of goroutines; owner names it in events.
 func NewTasks(owner string, log *slog.Logger) *Tasks {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -43,8 +55,10 @@ func (t *Tasks) Go(name string, f func(ctx context.Context)) bool {
 	}
 	t.wg.Add(1)
 	t.running.Add(1)
+	alive.Add(1)
 	go func() {
 		defer t.wg.Done()
+		defer alive.Add(-1)
 		defer t.running.Add(-1)
 		_ = t.Guard(name, func() error { f(t.ctx); return nil })
 	}()
@@ -56,6 +70,7 @@ func (t *Tasks) Guard(name string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.panics.Add(1)
+			lost.Add(1)
 			t.log.Error("task.panic", "owner", t.owner, "task", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = status.Errorf(status.Internal, "%s: panic in %s: %v", t.owner, name, p)
 		}

@@ -10,10 +10,6 @@ import (
 	"tidemark/internal/telemetry"
 )
 
-// adaptiveCalls is how many reads, and how many writes, may be under way when the store does not ask for less: above what the callers
-// make at their defaults.
-const adaptiveCalls = 256
-
 // The limit is halved when the store asks for less, at most once in oneHalving because calls that were under way together are refused
 // together, and grows back evenly, from any value to the full one within recovery.
 const (
@@ -22,12 +18,12 @@ const (
 	lookAgain  = 100 * time.Millisecond // of those who wait while the limit grows
 )
 
-// Adaptive makes fewer calls at once while a store throttles them, reads and writes apart. It belongs below Retrying, so that
+// Adaptive lets at most so many reads, and as many writes, be under way at once, and fewer while a store throttles them. It belongs below Retrying, so that
 // every attempt counts. A call that waits for its turn until its context ends is Transient or Cancelled.
-func Adaptive(store Store, set *telemetry.Set) Store {
-	a := &adaptive{Store: store, reads: newLimit(adaptiveCalls), writes: newLimit(adaptiveCalls)}
-	set.GaugeFunc("store_read_limit_calls", "Reads of the object store that may be under way at once; below 256 the store has asked for less in the last minute.", a.reads.now)
-	set.GaugeFunc("store_write_limit_calls", "Writes and deletes of the object store that may be under way at once; below 256 the store has asked for less in the last minute.", a.writes.now)
+func Adaptive(store Store, most int, set *telemetry.Set) Store {
+	a := &adaptive{Store: store, reads: newLimit(most), writes: newLimit(most)}
+	set.GaugeFunc("store_read_limit_calls", "Reads of the object store that may be under way at once; below store.calls.max the store has asked for less in the last minute.", a.reads.now)
+	set.GaugeFunc("store_write_limit_calls", "Writes and deletes of the object store that may be under way at once; below store.calls.max the store has asked for less in the last minute.", a.writes.now)
 	return a
 }
 

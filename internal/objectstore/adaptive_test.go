@@ -49,7 +49,7 @@ func (b *busy) set(throttle bool) (mostAtOnce int) {
 func TestAdaptiveShrinksAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busy{Store: storetest.NewMemory()}
-		s := objectstore.Adaptive(b, telemetry.NewSet())
+		s := objectstore.Adaptive(b, 256, telemetry.NewSet())
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
 		for range 300 {
@@ -88,6 +88,6 @@ func TestAdaptiveShrinksAndRecovers(t *testing.T) {
 
 func TestAdaptiveKeepsTheContract(t *testing.T) {
 	storetest.Acceptance(t, func(*testing.T) objectstore.Store {
-		return objectstore.Adaptive(storetest.NewMemory(), telemetry.NewSet())
+		return objectstore.Adaptive(storetest.NewMemory(), 256, telemetry.NewSet())
 	}, storetest.Caps{Swap: true, Nesting: true, Large: 1 << 20, Rounds: 1})
 }

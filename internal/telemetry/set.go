@@ -89,6 +89,12 @@ func (s *Set) Counter(name, help string) Counter {
 	return Counter{c}
 }
 
+// CounterFunc registers a counter that is kept elsewhere and asked for when it is read. f must be fast, must not block and must never fall.
+func (s *Set) CounterFunc(name, help string, f func() float64) {
+	s.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: Prefix + name, Help: help}, f))
+	s.describe(name, "counter", help, nil, nil)
+}
+
 // Counters registers one counter per value of a label, all of which exist from the start.
 func (s *Set) Counters(name, help, label string, values ...string) map[string]Counter {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: Prefix + name, Help: help}, []string{label})
