@@ -27,6 +27,7 @@ type env struct {
 	create createFlags
 	topic  string
 	data   bool // verify reads everything
+	grace  time.Duration
 	scrub  scrubFlags
 
 	kafka   *kafkaclient.Client

@@ -29,7 +29,7 @@ type command struct {
 }
 
 func commands() []command {
-	return append(append(tableCommands(), verifyCommand(), scrubCommand(), doctorCommand()), dumpCommands()...)
+	return append(append(tableCommands(), verifyCommand(), sweepCommand(), scrubCommand(), doctorCommand()), dumpCommands()...)
 }
 
 func main() {

@@ -60,6 +60,17 @@ func (c *Client) Brokers(ctx context.Context) ([]Broker, error) {
 	return brokers, nil
 }
 
+// ClusterID is the id of the cluster.
+func (c *Client) ClusterID(ctx context.Context) (string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	m, err := c.adm.BrokerMetadata(ctx)
+	if err != nil {
+		return "", classify(err, "id of the cluster")
+	}
+	return m.Cluster, nil
+}
+
 // TopicStates are the topics of these names, or all topics, in the order of their names.
 func (c *Client) TopicStates(ctx context.Context, names ...string) ([]TopicState, error) {
 	ctx, cancel := bounded(ctx)
