@@ -89,7 +89,11 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	i.tables.Store(tables.Open(c.Tables, tables.Deps{
 		Catalog: groups{cat, store, proved}, Commits: i.coordinator, Ingest: i.ingest, Log: log, Metrics: set,
 		Connect: func(bootstrap string) (*kafkaclient.Client, error) {
-			return kafkaclient.Open(kafkaclient.Config{Bootstrap: bootstrap, ClientID: "tidemark", Log: log})
+			client, err := kafkaclient.Open(kafkaclient.Config{Bootstrap: bootstrap, ClientID: "tidemark", Log: log})
+			if err == nil {
+				seen.tasks.Go("settings", func(ctx context.Context) { lookAtSettings(ctx, client.Brokers, req.NodeID, log) })
+			}
+			return client, err
 		},
 	}))
 	if err := i.listen(c, cat); err != nil {

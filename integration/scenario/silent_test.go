@@ -18,6 +18,7 @@ import (
 func TestSilentPartition(t *testing.T) {
 	w := start(t, cluster.Options{Version: "4.4.0", Tables: true, JVMArgs: quick})
 	const silent, sound = "silent", "sound"
+	w.AwaitLog(0, "setting=remote.fetch.max.wait.ms value=500", time.Minute) // Kafka's default
 	local := map[string]string{"remote.storage.enable": "false", "local.retention.ms": "-2"}
 	w.Topic(silent, 1, local)
 	w.Topic(sound, 1, local)
