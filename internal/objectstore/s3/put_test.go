@@ -2,10 +2,16 @@ package s3
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -219,5 +225,74 @@ func TestBatchDelete(t *testing.T) {
 	want(t, "delete", err, status.Throttled, "p/1000", "less")
 	if len(f.seen()) != 2 {
 		t.Errorf("requests: %v", f.seen())
+	}
+}
+
+// Whatever fails on the way of parts that are sent side by side, in whichever order they arrive: what the server has in the end is the source, with
+// the checksum that each part came with.
+func TestPartsUnderRandomFailuresMakeTheObject(t *testing.T) {
+	quickRetries(t)
+	const size = 9*minPart + 12345
+	for seed := range uint64(3) {
+		var mu sync.Mutex
+		rng := rand.New(rand.NewPCG(seed, 7))
+		stored, failures := map[string][]byte{}, 0
+		f := newFake(t, func(_ int, w http.ResponseWriter, r *http.Request, body []byte) {
+			q := r.URL.Query()
+			switch {
+			case r.Method == "POST" && q.Has("uploads"):
+				fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>`)
+			case r.Method == "PUT":
+				mu.Lock()
+				kind := rng.IntN(9)
+				if kind < 4 {
+					failures++
+				}
+				if kind != 0 && kind != 1 { // 3: stored, and the reply is lost
+					stored[q.Get("partNumber")] = body
+				}
+				mu.Unlock()
+				sum := crc32.Checksum(body, castagnoli)
+				if want := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum)); kind != 0 && r.Header.Get("X-Amz-Checksum-Crc32c") != want {
+					t.Errorf("part %s has %d bytes with checksum %s, sent was %s", q.Get("partNumber"), len(body), want, r.Header.Get("X-Amz-Checksum-Crc32c"))
+				}
+				switch kind {
+				case 0, 3:
+					cut(w)
+				case 1:
+					reply(w, 503, "SlowDown")
+				case 2:
+					reply(w, 500, "InternalError")
+				default:
+					w.Header().Set("ETag", `"p`+q.Get("partNumber")+`"`)
+				}
+			case r.Method == "POST":
+				fmt.Fprint(w, `<CompleteMultipartUploadResult><ETag>"whole"</ETag></CompleteMultipartUploadResult>`)
+			}
+		})
+		c := testConfig(f.URL)
+		c.Concurrency = 4
+		s, err := Open(t.Context(), c, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		partRetry.Attempts = 30
+		_, err = s.Put(t.Context(), "a", big(size), objectstore.Condition{})
+		s.Close()
+		if err != nil || failures == 0 {
+			t.Fatalf("seed %d: %v after %d failures", seed, err, failures)
+		}
+		at := int64(0)
+		for n := 1; n <= len(stored); n++ {
+			for _, b := range stored[fmt.Sprint(n)] {
+				if b != byte(at%251) {
+					t.Fatalf("seed %d: byte %d of the object is wrong, in part %d", seed, at, n)
+				}
+				at++
+			}
+		}
+		if at != size {
+			t.Errorf("seed %d: %d bytes are stored of %d", seed, at, size)
+		}
 	}
 }
