@@ -1,8 +1,6 @@
 package stored
 
 import (
-	"hash/crc32"
-
 	"tidemark/internal/status"
 )
 
@@ -112,7 +110,7 @@ func (t *Transformer) cut() error {
 	if err := t.emit(c, n, data); err != nil {
 		return err
 	}
-	t.whole = crc32.Update(t.whole, castagnoli, data)
+	t.whole = CombineCRC(t.whole, c.CRC, int64(len(data)))
 	t.m.Chunks = append(t.m.Chunks, c)
 	t.m.Size += int64(n)
 	t.m.StoredSize += int64(len(data))
