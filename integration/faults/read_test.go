@@ -110,18 +110,22 @@ func flips(w *world) {
 	w.intact(seg)
 	bad = bytes.Clone(sidecar)
 	bad[len(bad)/2] ^= 1
-	w.restart()
 	w.put(sidecarKey, bad)
+	w.emptied()
 	w.class("flipped sidecar", w.index(seg), status.Corrupt)
 	w.put(sidecarKey, sidecar)
 	w.intact(seg)
-	seg = w.copy()
-	w.script(fault(faultproxy.Fault{Flip: true, After: 1000}, 1, faultproxy.GetRange))
-	w.intact(seg)
-	w.script(fault(faultproxy.Fault{Flip: true, After: 100}, 1, faultproxy.GetObject))
-	w.restart()
-	w.intact(seg)
-	w.script()
+	for key, after := range map[string]int64{`\.log$`: 1000, `\.sidecar$`: 100} {
+		seg = w.copy()
+		w.emptied()
+		w.script(faultproxy.Rule{Ops: []faultproxy.Op{faultproxy.GetRange, faultproxy.GetObject}, Key: key, Count: 1, Fault: faultproxy.Fault{Flip: true, After: after}})
+		w.proxy.Forget()
+		w.intact(seg)
+		w.script()
+		if w.hits() != 1 {
+			w.Errorf("%d replies for %s were flipped", w.hits(), key)
+		}
+	}
 	w.until("chunks are in the disk cache", 10*time.Second, func() bool { return w.metric("fetch_disk_blocks") > 3 })
 	w.close()
 	w.damageCache()
@@ -130,6 +134,17 @@ func flips(w *world) {
 	if w.metric("fetch_disk_damaged_blocks_total") == 0 {
 		w.Errorf("damage in the disk cache was not met")
 	}
+}
+
+// emptied is a restart with an empty disk cache.
+func (w *world) emptied() {
+	w.Helper()
+	w.close()
+	dir := w.properties["fetch.disk.cache.dir"]
+	if err := os.RemoveAll(dir); err != nil {
+		w.Fatalf("%v", err)
+	}
+	w.open()
 }
 
 // damageCache flips a bit in every 64 KiB that hold data.
