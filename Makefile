@@ -65,9 +65,9 @@ lint: tools ## gofmt, go vet, staticcheck, architecture rules
 demo: dist ## Show the main job on this machine; STORE=s3, KEEP=1, KAFKA=4.0.2
 	@CGO_ENABLED=0 go run $(GOTAGS) ./integration/demo -kafka $(KAFKA) -store $(STORE) -jar $(JAR) -cli $(NATIVE)/tidemark $(if $(KEEP),-keep)
 
-versions: dist ## One jar on Kafka 4.0 to 4.4: the demo on each, upgrade, replicas, leaders, shutdown; RUN=TestDemo/4.1.2 runs a part
+versions: dist ## One jar on Kafka 4.0 to 4.4: the demo on each, upgrade, replicas, leaders, retention, restarts, shutdown; RUN=TestDemo/4.1.2 runs a part
 	@rm -f build/versions.txt
-	@CGO_ENABLED=0 go run ./integration/testsum -sub -show build/versions.txt -- $(GOTAGS) -timeout 60m -count 1 $(if $(RUN),-run '$(RUN)') ./integration/versions
+	@CGO_ENABLED=0 go run ./integration/testsum -sub -show build/versions.txt -- $(GOTAGS) -timeout 90m -count 1 $(if $(RUN),-run '$(RUN)') ./integration/versions
 
 faults: servers dist ## Every fault of a store (S), crash of a copy (C), removal (E) and read (F), and docs/faults.md from it; ROW=S7 runs one row and writes no page
 	@rm -f build/faults.jsonl
