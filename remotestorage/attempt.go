@@ -44,11 +44,17 @@ func (m *Manager) attempt(ctx context.Context, f *flight, seg Segment, paths Pat
 			if time.Now().Before(f.due().Add(m.grace)) && (last.IsZero() || time.Now().Before(last)) {
 				continue
 			}
-			now, _, since := f.at()
-			m.metrics.hung.Inc()
-			m.log.Error("copy.hangs", append(seg.attrs(), "stage", now.String(), "in_stage", millis(since), "path", paths.Log,
-				"effect", "the copy is given up; its thread is lost until the disk answers, and with it one of copy.parallel")...)
-			return nil, status.Errorf(status.Transient, "the copy did not end by itself: reading %s or its indexes hangs; look at the disk", paths.Log)
+			return nil, m.giveUp(f, seg, paths)
 		}
 	}
+}
+
+// giveUp records that the objects of a copy that hangs are to be removed: it may hang between them, and when it goes on its context has ended.
+func (m *Manager) giveUp(f *flight, seg Segment, paths Paths) error {
+	now, _, since := f.at()
+	later := m.reclaim.DeleteAfter(seg.identity(), seg.EndOffset+1, m.lateWrite)
+	m.metrics.hung.Inc()
+	m.log.Error("copy.hangs", append(seg.attrs(), "stage", now.String(), "in_stage", millis(since), "path", paths.Log, "recorded", later == nil,
+		"effect", "the copy is given up; its thread is lost until the disk answers, and with it one of copy.parallel")...)
+	return status.Errorf(status.Transient, "the copy did not end by itself: a system call on %s or its indexes hangs; look at the disk", paths.Log)
 }

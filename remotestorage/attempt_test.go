@@ -58,6 +58,9 @@ func TestAHangingDiskEndsInAnError(t *testing.T) {
 			if n, _ := m.metrics.flights(); n != 0 || len(log.lines("copy.hangs")) != 1 || metric(t, m, "copy_hung_total") != 1 {
 				t.Errorf("%d copies in flight, events: %q", n, log.lines("copy.hangs"))
 			}
+			if left := m.Deleting(); len(left) != 1 || left[0].Identity != c.identity() {
+				t.Errorf("to be removed: %+v", left)
+			}
 			release()
 			until(t, "the lost task has ended", func() bool { return m.tasks.Running() == 0 })
 			must(t, os.Remove(c.paths.TimeIndex))
