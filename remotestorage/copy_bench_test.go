@@ -1,6 +1,7 @@
 package remotestorage
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,4 +48,33 @@ func BenchmarkCopyAndRead(b *testing.B) {
 			}
 		}
 	})
+}
+
+// The same segment compressed, encrypted, and both, on the file store.
+func BenchmarkCopyTransformed(b *testing.B) {
+	s := logtest.NewSegment(0)
+	s.Epochs = []kafkalog.EpochStart{{}}
+	for i := 0; len(s.Log) < 64<<20; i++ {
+		batch := make([]string, 16)
+		for j := range batch {
+			batch[j] = strings.Repeat(fmt.Sprintf(`{"order":%d,"line":%d,"state":"%x"}`, i, j, i*7919), 25)
+		}
+		s.Produce(kafkalog.None, batch...)
+	}
+	c := write(b, s)
+	for _, form := range []struct{ name, compression, keys string }{
+		{"plain", "none", ""}, {"encrypted", "none", ring(b, "", "k1")}, {"compressed", "zstd", ""}, {"both", "zstd", ring(b, "", "k1")},
+	} {
+		b.Run(form.name, func(b *testing.B) {
+			cfg := transformedConfig(b, form.compression, form.keys)
+			cfg.ChunkBytes = DefaultConfig().ChunkBytes
+			m := start(b, cfg, fileStore(b), Deps{})
+			b.SetBytes(c.Size)
+			b.ReportAllocs()
+			for b.Loop() {
+				c.ID[7]++
+				copied(b, m, &c)
+			}
+		})
+	}
 }

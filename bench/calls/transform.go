@@ -96,7 +96,7 @@ func (r *Run) transform(ctx context.Context, round int, row string) error {
 	t := transforms[row]
 	dir := filepath.Join(r.Dir, "segments")
 	defer os.RemoveAll(dir)
-	segments, err := driver.WriteSegments(dir, 1, 5, r.Size/8, 1)
+	segments, err := driver.WriteSegments(dir, 1, 16, r.Size/8, 1)
 	if err != nil {
 		return err
 	}
@@ -121,19 +121,21 @@ func (r *Run) transform(ctx context.Context, round int, row string) error {
 	return r.transformFloors(ctx, round, row, segments[0])
 }
 
-// copied copies segments of equal bytes to files with settings, the first one to warm up, and reads them back. It returns the CPU time and
+// copied copies segments of equal bytes to files with settings, a quarter of them to warm up, and reads them back. It returns the CPU time and
 // the stored bytes, sidecars included, of one.
 func (r *Run) copied(ctx context.Context, segments []driver.Segment, settings map[string]string) (cpu time.Duration, stored int64, err error) {
-	n := int64(len(segments))
+	n, warm := int64(len(segments)), len(segments)/4
 	err = r.with(ctx, report.Ours, place{}, settings, func(d *driver.Driver) error {
-		if _, err := d.Copy(ctx, segments[0]); err != nil {
-			return err
+		for _, s := range segments[:warm] {
+			if _, err := d.Copy(ctx, s); err != nil {
+				return err
+			}
 		}
 		from, err := measure.CPUOf(d.PID)
 		if err != nil {
 			return err
 		}
-		for _, s := range segments[1:] {
+		for _, s := range segments[warm:] {
 			if _, err := d.Copy(ctx, s); err != nil {
 				return err
 			}
@@ -142,7 +144,7 @@ func (r *Run) copied(ctx context.Context, segments []driver.Segment, settings ma
 		if err != nil {
 			return err
 		}
-		cpu = (to.Total() - from.Total()) / time.Duration(n-1)
+		cpu = (to.Total() - from.Total()) / time.Duration(len(segments)-warm)
 		for _, s := range segments {
 			if _, err := d.Fetch(ctx, s, 0, -1, 1<<20); err != nil {
 				return err
