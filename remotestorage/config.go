@@ -24,6 +24,7 @@ type Config struct {
 	Compression       string        `config:"segment.compression" default:"none" doc:"How new segments are compressed in the store: none or zstd. Batches that the producer or the topic compressed are left as they are. Brokers of a release before this setting cannot read such segments."`
 	CompressionLevel  int           `config:"segment.compression.level" default:"1" doc:"Level of zstd, 1 to 19. There are four steps: 1 and 2, 3 to 5, 6 to 9, 10 and above. Higher levels cost much CPU for little space."`
 	KeysFile          string        `config:"segment.encryption.keys.file" optional:"true" doc:"Key ring: an absolute path to a file, readable by the broker's user only, with the keys that wrap the data key of each segment. New segments are encrypted with AES-256-GCM; every broker needs all keys that stored segments were encrypted with. Unset: new segments are not encrypted."`
+	EncryptNew        bool          `config:"segment.encryption.new.segments" default:"true" doc:"Whether new segments are encrypted when segment.encryption.keys.file is set. false: the key ring is for reading only, while it is being brought to all brokers or until the last encrypted segment has expired."`
 	TransformParallel int           `config:"segment.transform.parallel" default:"0" doc:"Segments that are compressed or encrypted at the same time, one CPU each. 0 is half of the CPUs."`
 	ScratchBytes      int64         `config:"segment.scratch.max.bytes" default:"10737418240" doc:"Disk in local.dir for compressed or encrypted segments on their way to the store, in bytes. A copy that finds none free waits."`
 	HoldMaxBytes      int64         `config:"hold.max.bytes" default:"10737418240" doc:"Disk that segments waiting for their table may keep after local retention, in bytes per broker. Beyond it the stored segment is read back instead. 0 = no hold files."`
@@ -37,7 +38,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		CopyParallel: 10, CopyDeadline: 2 * time.Minute, CopyMinRate: 1 << 20, CleanupDeadline: 20 * time.Second,
-		ChunkBytes: 1 << 20, Compression: CompressionNone, CompressionLevel: 1, ScratchBytes: 10 << 30, HoldMaxBytes: 10 << 30, HandOverTimeout: 2 * time.Second,
+		ChunkBytes: 1 << 20, Compression: CompressionNone, CompressionLevel: 1, EncryptNew: true, ScratchBytes: 10 << 30, HoldMaxBytes: 10 << 30, HandOverTimeout: 2 * time.Second,
 		Fetch: fetch.DefaultConfig(), DiskCache: diskcache.DefaultConfig(), Reclaim: reclaim.DefaultConfig(),
 	}
 }

@@ -29,7 +29,8 @@ const scratchName = "copy-scratch"
 type transforms struct {
 	dir        string
 	compressor *stored.Compressor // nil: not compressed
-	ring       *keyring.Ring      // nil: not encrypted
+	ring       *keyring.Ring      // nil: encrypted segments cannot be read
+	encrypt    bool               // new segments
 	cpu        *budget.Bytes      // slots: each transforms one segment
 	scratch    *budget.Bytes      // bytes of scratch files
 }
@@ -54,6 +55,7 @@ func newTransforms(cfg Config, log *slog.Logger) (*transforms, error) {
 		if t.ring, err = keyring.Open(cfg.KeysFile, log); err != nil {
 			return nil, status.Wrapf(err, "segment.encryption.keys.file")
 		}
+		t.encrypt = cfg.EncryptNew
 	}
 	if err := os.RemoveAll(t.dir); err != nil {
 		return nil, status.Errorf(status.Invalid, "local.dir: cannot clear %s: %w", t.dir, err)
@@ -67,7 +69,7 @@ func newTransforms(cfg Config, log *slog.Logger) (*transforms, error) {
 }
 
 // idle tells that segments are stored as they are.
-func (t *transforms) idle() bool { return t.compressor == nil && t.ring == nil }
+func (t *transforms) idle() bool { return t.compressor == nil && !t.encrypt }
 
 // keys unwraps data keys, nil if there is no ring.
 func (t *transforms) keys() stored.Keys {
@@ -115,7 +117,7 @@ func (t *transforms) begin(ctx context.Context, seg Segment, log *os.File, chunk
 		return nil, err
 	}
 	s.cpu = release
-	if t.ring != nil {
+	if t.encrypt {
 		if err := s.makeKey(seg.identity()); err != nil {
 			return nil, err
 		}

@@ -172,9 +172,16 @@ func TestFormsLiveTogether(t *testing.T) {
 	copied(t, m, &packed)
 	readBack(t, m, plain)
 	m.Close(deadline(t))
-	m = start(t, transformedConfig(t, "none", keys), store, Deps{})
+	cfg := transformedConfig(t, "none", keys)
+	cfg.EncryptNew = false // the ring is for reading only
+	m = start(t, cfg, store, Deps{})
 	readBack(t, m, plain)
 	readBack(t, m, packed)
+	after := segment(t, 2000)
+	copied(t, m, &after)
+	if !bytes.Equal(logObject(t, store, after), after.log) {
+		t.Error("a new segment is encrypted, with encryption of new segments off")
+	}
 }
 
 // Bytes that were changed with right checksums are refused by the cipher; the error names the object.
