@@ -28,7 +28,7 @@ type Action uint8
 const (
 	Keep   Action = iota
 	Remove        // the objects go
-	GiveUp        // Kafka is asked to give up the copy; it then deletes the segment
+	GiveUp        // Kafka is asked to give up the copy; the segment is then in DELETE_SEGMENT_STARTED
 )
 
 // Reason says why; it is also a metric label.
@@ -49,11 +49,12 @@ const (
 	Orphan       Reason = "orphan"          // the metadata does not know it
 	TopicDeleted Reason = "topic-deleted"   // its topic is gone
 	Abandoned    Reason = "copy-abandoned"  // its copy never ended
+	Undeleted    Reason = "delete-stalled"  // Kafka began its delete a grace time ago and nobody ended it
 )
 
 // Reasons are all reasons in a fixed order.
 func Reasons() []Reason {
-	return []Reason{NotLed, Copying, Pending, Young, Alive, Held, Beyond, TooMany, NotKnown, UnknownKey, Orphan, TopicDeleted, Abandoned}
+	return []Reason{NotLed, Copying, Pending, Young, Alive, Held, Beyond, TooMany, NotKnown, UnknownKey, Orphan, TopicDeleted, Abandoned, Undeleted}
 }
 
 // Case is all that the decision about one segment's objects rests on.
@@ -92,10 +93,12 @@ func Decide(c Case) Verdict {
 		return Verdict{Remove, TopicDeleted}
 	case c.State == Started:
 		return Verdict{GiveUp, Abandoned}
-	case c.State != Absent:
+	case c.State != Absent && c.State != Deleting:
 		return Verdict{Keep, Alive}
 	case c.Held && c.Readable:
 		return Verdict{Keep, Held}
+	case c.State == Deleting: // no consumer and no replica reads it; Kafka takes such a delete up again only where a retention is set
+		return Verdict{Remove, Undeleted}
 	case c.Beyond && c.Readable:
 		return Verdict{Keep, Beyond}
 	}

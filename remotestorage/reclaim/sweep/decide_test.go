@@ -22,7 +22,7 @@ func TestDecideTouchesOnlyWhatNothingNeeds(t *testing.T) {
 		count[v.Action]++
 		quiet := c.Old && !c.Copying && !c.Pending
 		needed := c.Readable && c.Held
-		orphan := c.Partition == Led && c.State == Absent && !(c.Readable && c.Beyond)
+		orphan := c.Partition == Led && (c.State == Absent && !(c.Readable && c.Beyond) || c.State == Deleting)
 		remove := quiet && !needed && (orphan || c.Partition == Vanished)
 		giveUp := quiet && c.Partition == Led && c.State == Started
 		if remove != (v.Action == Remove) || giveUp != (v.Action == GiveUp) {

@@ -5,11 +5,12 @@
 // A listing of the store only gives candidates. An object is removed only if all of this holds: its key is one that Tidemark
 // writes; it is older than the grace time by the store's own clock; no copy of this broker is making it; no delete of it waits
 // in the journal; no table still needs it; and Kafka's remote log metadata, asked a second time right before the delete, does not
-// know its segment. A readable segment that ends above everything the metadata knows is kept: metadata that lost its end, or stands
+// know its segment or has it in DELETE_SEGMENT_STARTED. A readable segment that ends above everything the metadata knows is kept: metadata that lost its end, or stands
 // still, looks like that. So is every segment of a partition with more candidates than sweep.partition.max.
 //
 // A segment whose copy never ended (COPY_SEGMENT_STARTED) is not removed here: the metadata manager is asked to move it to
-// DELETE_SEGMENT_STARTED, after which no late copy can finish it and Kafka itself has it deleted.
+// DELETE_SEGMENT_STARTED, after which no late copy can finish it. Kafka has it deleted at its next expiration, but not in a topic without
+// retention: there the next sweep removes it.
 //
 // A topic that the cluster does not have must be missing in two sweeps at least the grace time apart, and only one cluster may have
 // left its mark in the prefix (docs/format/cluster-mark.md).

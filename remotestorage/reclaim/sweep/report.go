@@ -81,7 +81,7 @@ func NewMetrics(set *telemetry.Set) *Metrics {
 		seconds:     set.Gauge("sweep_seconds", "How long the last sweep took."),
 		uploads:     set.Gauge("sweep_old_uploads", "Unfinished multipart uploads that nobody goes on with, found by the last sweep: they are paid for and in no listing."),
 		removed:     set.Counter("sweep_removed_objects_total", "Orphaned objects that sweeps removed."),
-		givenUp:     set.Counter("sweep_given_up_copies_total", "Copies that never ended and that sweeps had Kafka give up; Kafka then deletes them."),
+		givenUp:     set.Counter("sweep_given_up_copies_total", "Copies that never ended and that sweeps had Kafka give up. Kafka then deletes them, in topics without retention the next sweep."),
 		aborted:     set.Counter("sweep_aborted_uploads_total", "Unfinished multipart uploads that sweeps aborted."),
 		runs:        set.Counters("sweep_runs_total", "Sweeps by outcome. partial: some partitions could not be judged, failed: the sweep did not come to its end; the log says why.", "outcome", "ok", "partial", "failed"),
 		segments:    map[Reason]telemetry.Gauge{},
