@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Pace is the slowest progress that still counts as progress: a floor plus the time the bytes take at MinRate (D18).
+// Pace is the slowest progress that still counts as progress: a floor plus the time the bytes take at MinRate.
 type Pace struct {
 	Floor   time.Duration
 	MinRate int64 // bytes per second, > 0
@@ -78,12 +78,13 @@ func (c *bounded) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// AfterFunc lets package context end the children of c with c's own error.
+// AfterFunc lets package context end the children of c with c's own error. f never runs on the caller's goroutine: package context calls
+// this with the child locked, and f locks the child and asks for c.Err.
 func (c *bounded) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		f()
+		time.AfterFunc(0, f)
 		return func() bool { return false }
 	}
 	c.after[&f] = struct{}{}

@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,4 +90,37 @@ func TestBoundedEndsWithItsParentAndItself(t *testing.T) {
 			t.Error("a child of a context that has ended lives")
 		}
 	})
+}
+
+// A child that is made in the moment in which its parent ends: package context holds the child's lock while it asks for AfterFunc, and what it
+// passes takes that lock and the parent's.
+func TestAChildOfAContextThatJustEnded(t *testing.T) {
+	ctx, end := testPace.WithDeadline(t.Context(), 0)
+	end()
+	var child sync.Mutex
+	called := make(chan struct{})
+	returned := make(chan bool, 1)
+	go func() {
+		child.Lock()
+		defer child.Unlock()
+		stop := ctx.(interface{ AfterFunc(func()) func() bool }).AfterFunc(func() {
+			_ = ctx.Err()
+			child.Lock()
+			defer child.Unlock()
+			close(called)
+		})
+		returned <- stop()
+	}()
+	for range 2 {
+		select {
+		case stopped := <-returned:
+			if stopped {
+				t.Error("what has been called cannot be taken back")
+			}
+		case <-called:
+			called = nil
+		case <-time.After(30 * time.Second):
+			t.Fatal("it hangs: the function runs under a lock")
+		}
+	}
 }

@@ -4,7 +4,7 @@
 //
 // A grant is given in order of asking and never exceeds the capacity; waiting ends with the context. A retry ends
 // with its attempts or its context, whichever is first, and draws from a rate that all calls share. A deadline is a minimum rate plus a floor, so that a starved
-// host is slow and not broken (D18); time spent waiting for a limit does not count. A task that panics is counted, logged and recovered, never fatal (D12).
+// host is slow and not broken; time spent waiting for a limit does not count. A task that panics is counted, logged and recovered, never fatal.
 //
 // # Not its job
 //

@@ -16,7 +16,7 @@ import (
 	"tidemark/tables/convert"
 )
 
-// pace bounds conversion and upload: a starved host is slow, not broken (D18).
+// pace bounds conversion and upload: a starved host is slow, not broken.
 var pace = budget.Pace{Floor: 5 * time.Minute, MinRate: 1 << 20}
 
 // submitTimeout bounds the wait for a commit. The commit itself goes on; the ledger tells its fate.
