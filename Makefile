@@ -18,7 +18,7 @@ PACKAGES    = $$(CGO_ENABLED=0 go list $(GOTAGS) ./... | grep -v -e '^tidemark/i
 # What make test runs of them; the others have targets of their own.
 SCENARIOS   = $$(CGO_ENABLED=0 go list $(GOTAGS) ./integration/... ./bench/... | grep -v -e '/integration/versions$$' -e '/integration/faults$$')
 
-.PHONY: help tools build dist test unit fuzz faults kafka-tests servers lint demo bench generate generate-check clean
+.PHONY: help tools build dist test unit fuzz versions faults kafka-tests servers lint demo bench generate generate-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18

@@ -146,6 +146,7 @@ func New(cfg Config, store objectstore.Store, deps Deps) (*Manager, error) {
 		fetch: fetch.New(cfg.Fetch, store, reading), disk: disk, reclaim: c,
 		metrics: newMetrics(deps.Metrics), lateWrite: lateWrite, grace: cfg.CleanupDeadline + cfg.HandOverTimeout + 5*time.Second,
 	}
+	deps.Metrics.GaugeFunc("keyring_refused", "1 while the key ring file, as it is now, has a fault: the broker goes on with the keys it has, and does not start again with that file.", forms.ringRefused)
 	m.holds = newHolds(cfg.HoldMaxBytes, filepath.Join(cfg.Reclaim.Dir, logDirsName), deps.LogDirs, deps.Log, deps.Metrics)
 	if cfg.CopyMaxRate > 0 {
 		m.sends = budget.NewLimit("copy.max.bytes.per.second", cfg.CopyMaxRate, m.metrics.limited.AddSeconds)

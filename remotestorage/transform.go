@@ -79,6 +79,14 @@ func (t *transforms) keys() stored.Keys {
 	return t.ring
 }
 
+// ringRefused is 1 while the file of the ring has a fault.
+func (t *transforms) ringRefused() float64 {
+	if t.ring == nil || t.ring.Refused() == "" {
+		return 0
+	}
+	return 1
+}
+
 // shaping is the log object of one copy: the log file itself, or a scratch file from the first chunk on that differs from it.
 type shaping struct {
 	t       *transforms

@@ -133,6 +133,15 @@ func TestKeyRotation(t *testing.T) {
 	copied(t, m, &first)
 	ring(t, keys, "old", "new")
 	must(t, m.forms.ring.Reload())
+	must(t, os.Chmod(keys, 0o644))
+	if err := m.forms.ring.Reload(); err == nil || metric(t, m, "keyring_refused") != 1 {
+		t.Errorf("a ring that others can read: %v, gauge %v", err, metric(t, m, "keyring_refused"))
+	}
+	must(t, os.Chmod(keys, 0o600))
+	must(t, m.forms.ring.Reload())
+	if metric(t, m, "keyring_refused") != 0 {
+		t.Error("the gauge stays")
+	}
 	copied(t, m, &second)
 	readBack(t, m, first)
 	readBack(t, m, second)

@@ -66,6 +66,14 @@ func (r *Ring) Reload() error {
 	return r.load()
 }
 
+// Refused is why the file as it is now is not taken, "" if it is. A broker that restarts with such a file does not start.
+func (r *Ring) Refused() string {
+	r.look()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused
+}
+
 // look takes a replaced file, at most once in lookEvery. It waits for nobody.
 func (r *Ring) look() {
 	now := r.clock()

@@ -94,12 +94,19 @@ func (s *Sweeper) Start() {
 		}
 		first := min(s.cfg.Interval, firstWithin)
 		wait := first/2 + rand.N(first/2+1) // brokers that start together do not list together
+		off := false                        // said once
 		for budget.Sleep(ctx, wait) {
 			wait = s.cfg.Interval
 			if s.deps.Cluster() == "" {
+				if !off {
+					off = true
+					s.deps.Log.Warn("sweep.off", "reason", "the broker has not told its cluster: remote.log.metadata.manager.class.name is not TidemarkRemoteLogMetadataManager, or it is still loading",
+						"effect", "nobody on this broker looks for objects that Kafka does not know")
+				}
 				wait = min(wait, markEvery)
 				continue
 			}
+			off = false
 			_, err := s.Run(ctx)
 			if err != nil && ctx.Err() == nil {
 				s.deps.Log.Warn("sweep.failed", "error", err.Error(), "class", status.Of(err).String(), "again_in", wait)
