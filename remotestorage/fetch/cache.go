@@ -177,12 +177,20 @@ func (c *cache[K, V]) size(key K) (int64, bool) {
 	return 0, false
 }
 
-// landed tells whether the value of key is there.
-func (c *cache[K, V]) landed(key K) bool {
+// peek returns the value of key if it is there.
+func (c *cache[K, V]) peek(key K) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.entries[key]
-	return e != nil && e.el != nil
+	if e := c.entries[key]; e != nil && e.el != nil {
+		return e.value, true
+	}
+	return value, false
+}
+
+// landed tells whether the value of key is there.
+func (c *cache[K, V]) landed(key K) bool {
+	_, ok := c.peek(key)
+	return ok
 }
 
 // used is the memory in use in bytes.

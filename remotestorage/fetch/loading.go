@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -166,7 +167,8 @@ func (l *loading) kept(ctx context.Context, k int) bool {
 }
 
 // ask fetches the chunks [from, to) of the run from the store.
-func (l *loading) ask(ctx context.Context, from, to int) (bad []int, err error) {
+// Those that come before the sidecar are checked when the GET has ended, or the next one comes.
+func (l *loading) ask(whole context.Context, from, to int) (bad []int, err error) {
 	c := l.c
 	dsts := make([][]byte, to-from)
 	bytes := int64(0)
@@ -174,25 +176,41 @@ func (l *loading) ask(ctx context.Context, from, to int) (bad []int, err error) 
 		dsts[k] = l.dst(from + k)
 		bytes += int64(len(dsts[k]))
 	}
-	ctx, cancel := c.pace.WithDeadline(ctx, bytes)
+	ctx, cancel := c.pace.WithDeadline(whole, bytes)
 	defer cancel()
 	began := time.Now()
 	l.progress.Store(began.UnixNano())
 	defer func() { c.f.took(began); c.latency.noteOutcome(err) }()
 	c.f.gets.Inc()
 	first := l.s.m.Chunks[l.chunks[from].key.chunk]
+	var late []int // came, and are not checked yet
+	take := func() {
+		for _, k := range late {
+			if l.arrived(whole, k, l.bufs[k]) != nil {
+				bad = append(bad, k)
+			} else {
+				l.came(k)
+			}
+		}
+		late = late[:0]
+	}
 	err = c.f.store.ReadScatter(ctx, l.s.log, dsts, first.Stored, func(k int) {
 		now := time.Now()
 		if k == 0 {
 			c.latency.note(now.Sub(began))
 		}
 		l.progress.Store(now.UnixNano())
-		if l.arrived(ctx, from+k, l.bufs[from+k]) != nil {
-			bad = append(bad, from+k)
-			return
+		late = append(late, from+k)
+		if l.s.known() { // the sidecar may need what this GET holds: it is not waited for in here
+			take()
 		}
-		l.came(from + k)
 	})
+	if len(late) > 0 {
+		if _, missing := l.s.checked(); missing != nil {
+			return bad, cmp.Or(err, missing)
+		}
+		take()
+	}
 	return bad, err
 }
 

@@ -80,6 +80,19 @@ func (s *Segment) checked() (stored.Map, error) {
 	return side.Manifest.Map, nil
 }
 
+// known tells whether checked has nothing to wait for.
+func (s *Segment) known() bool {
+	if s.early == nil || s.early.known.Load() != nil {
+		return true
+	}
+	side := s.f.inMemory(s.early.ref)
+	if side == nil {
+		return false
+	}
+	s.early.known.Store(&side.Manifest.Map)
+	return true
+}
+
 // firstPiece is how much of a stream is read at first, at least.
 const firstPiece = 128 << 10
 
@@ -106,6 +119,7 @@ func (f *Fetcher) readNext(ref Ref, bytes int64) {
 			}
 		}
 		f.chunks.readAhead(s, bytes)
+		_, _ = s.checked() // beside the bytes, which wait for it
 	})
 }
 

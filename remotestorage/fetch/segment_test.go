@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,7 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/objectstore"
+	"tidemark/internal/objectstore/s3"
 	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
 	"tidemark/remotestorage/stored"
 )
 
@@ -239,4 +245,92 @@ func TestAPieceOfTwoChunks(t *testing.T) {
 		}
 		f.Close(time.Minute)
 	})
+}
+
+// writer is a store that is not written.
+type writer interface {
+	Put(ctx context.Context, key string, src objectstore.Source, cond objectstore.Condition) (objectstore.Info, error)
+	Delete(ctx context.Context, keys ...string) error
+}
+
+// readOnly makes a store of what is only read.
+type readOnly struct {
+	objectstore.Reader
+	writer
+}
+
+// limited is a memory below a limit of calls under way.
+func limited(m *memory, most int) *Fetcher {
+	set := telemetry.NewSet()
+	cfg := DefaultConfig()
+	cfg.Deadline = 5 * time.Second
+	store := objectstore.Adaptive(readOnly{Reader: m}, most, set)
+	return New(cfg, store, Deps{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Metrics: set})
+}
+
+// The first bytes hold a call of the store while they come. They do not wait for the sidecar, which needs a call too, however few may be under way at once.
+func TestEarlyBytesDoNotWaitForTheSidecarWhileTheyHoldACall(t *testing.T) {
+	for _, most := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &memory{objects: map[string][]byte{}, reads: map[string]int{}}
+			f := limited(m, most)
+			m.set(func(context.Context, string) error { time.Sleep(20 * time.Millisecond); return nil })
+			const segments = 30
+			began := time.Now()
+			var wg sync.WaitGroup
+			for i := range segments {
+				ref, data := m.put(t, byte(i), 5*stored.MinChunkSize)
+				start := int64(i%5) * stored.MinChunkSize
+				wg.Go(func() {
+					if err := first(t.Context(), f, ref, start, data); err != nil {
+						t.Errorf("limit %d: %v", most, err)
+					}
+				})
+			}
+			wg.Wait()
+			if took := time.Since(began); took > 2*segments*20*time.Millisecond {
+				t.Errorf("limit %d: it took %v", most, took)
+			}
+			atRest(t, f)
+			f.Close(time.Minute)
+		})
+	}
+}
+
+// The same of the connections of an S3 client.
+func TestEarlyBytesDoNotWaitForTheSidecarWhileTheyHoldAConnection(t *testing.T) {
+	m, _ := setup(t, nil)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		data, ok := m.objects[strings.TrimPrefix(r.URL.Path, "/b/")]
+		m.mu.Unlock()
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	}))
+	defer server.Close()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	store, err := s3.Open(t.Context(), s3.Config{Bucket: "b", Endpoint: server.URL, PathStyle: true, Credentials: s3.Static, AccessKey: "a", SecretKey: "s",
+		SinglePutBelow: 5 << 20, PartSize: 5 << 20, Concurrency: 1, Connections: 1, Checksum: s3.CRC32C}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	f := New(DefaultConfig(), store, Deps{Log: log, Metrics: telemetry.NewSet()})
+	ctx := deadline(t)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		ref, data := m.put(t, byte(i), 5*stored.MinChunkSize)
+		wg.Go(func() {
+			if err := first(ctx, f, ref, 3*stored.MinChunkSize, data); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if !f.Close(10 * time.Second) {
+		t.Error("loads did not end")
+	}
 }

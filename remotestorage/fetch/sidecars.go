@@ -45,6 +45,20 @@ func (f *Fetcher) Sidecar(ctx context.Context, ref Ref) (*stored.Sidecar, error)
 	return s.Sidecar, nil
 }
 
+// inMemory is the sidecar of a segment if that is in memory and as Sidecar would return it, else nil.
+func (f *Fetcher) inMemory(ref Ref) *stored.Sidecar {
+	_, key := ref.Keys()
+	s, ok := f.sidecars.peek(key)
+	if !ok {
+		return nil
+	}
+	meta, err := stored.DecodeMetadata(ref.Custom)
+	if err != nil || s.matches(ref, &meta) != nil {
+		return nil
+	}
+	return s.Sidecar
+}
+
 // answer is how one GET of a sidecar ended.
 type answer struct {
 	data []byte
