@@ -63,15 +63,16 @@ type Collector struct {
 }
 
 // Open replays the journal and starts removing. Errors: Invalid (the directory),
-// Unsupported (a journal of a later version), Transient (it cannot be read or written). Damage is logged, not an error.
+// Unsupported (a journal of a later version), Transient (it cannot be read or written; it is left as it is). Damage is no error: it is logged, with the name under which the
+// damaged file was kept.
 func Open(cfg Config, store Deleter, deps Deps) (*Collector, error) {
 	j, r, err := openJournal(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if r.damaged > 0 || r.cut > 0 {
-		deps.Log.Warn("delete.journal.damaged", "journal", j.path(), "records", r.damaged, "cut_bytes", r.cut,
-			"effect", "objects of those deletes stay in the store")
+		deps.Log.Warn("delete.journal.damaged", "journal", j.path(), "records", r.damaged, "cut_bytes", r.cut, "kept_as", r.aside,
+			"effect", "objects of those deletes stay in the store until a sweep removes them")
 	}
 	c := &Collector{
 		cfg: cfg, store: store, deps: deps, tasks: budget.NewTasks("reclaim", deps.Log),

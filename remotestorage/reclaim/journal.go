@@ -2,14 +2,17 @@ package reclaim
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"tidemark/internal/status"
 )
@@ -17,6 +20,7 @@ import (
 const (
 	journalName = "tombstones.journal"
 	lockName    = "tombstones.lock"
+	asideName   = "tombstones.damaged-"
 )
 
 // journal is the file of tombstones. It belongs to one goroutine at a time. Records are written at size, which only moves
@@ -34,6 +38,7 @@ type replayed struct {
 	pending map[[16]byte]Tombstone // by segment id
 	damaged int                    // records whose checksum did not match, the header among them
 	cut     int64                  // bytes of an unfinished record at the end
+	aside   string                 // where a damaged file was kept
 }
 
 // openJournal locks the directory, making it if need be, and reads the journal in it.
@@ -79,6 +84,9 @@ func (j *journal) load() (replayed, error) {
 		return replayed{}, status.Wrapf(err, "tombstone journal %s", j.path())
 	}
 	if r.damaged > 0 {
+		if r.aside, err = j.keep(); err != nil {
+			return r, err
+		}
 		return r, j.rewrite(slices.Collect(maps.Values(r.pending)))
 	}
 	if r.cut > 0 {
@@ -94,9 +102,12 @@ func (j *journal) load() (replayed, error) {
 func (j *journal) replay(src io.Reader) (replayed, error) {
 	r := replayed{pending: map[[16]byte]Tombstone{}}
 	head := make([]byte, headerSize)
-	if n, err := io.ReadFull(src, head); err != nil {
+	switch n, err := io.ReadFull(src, head); {
+	case short(err):
 		r.damaged, r.cut = 1, int64(n)
 		return r, nil
+	case err != nil:
+		return r, unreadable(int64(n), err)
 	}
 	switch err := checkHeader(head); status.Of(err) {
 	case status.OK:
@@ -108,12 +119,12 @@ func (j *journal) replay(src io.Reader) (replayed, error) {
 	j.size = headerSize
 	for buf := make([]byte, recordSize); ; {
 		n, err := io.ReadFull(src, buf)
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
+		if short(err) {
 			r.cut = int64(n)
 			return r, nil
 		}
 		if err != nil {
-			return r, status.Errorf(status.Transient, "read at byte %d: %w", j.size, err)
+			return r, unreadable(j.size+int64(n), err)
 		}
 		j.size += recordSize
 		j.records++
@@ -126,6 +137,36 @@ func (j *journal) replay(src io.Reader) (replayed, error) {
 			delete(r.pending, t.SegmentID)
 		}
 	}
+}
+
+// short tells the end of a file from a disk that does not give what it has.
+func short(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
+
+// unreadable is no damage: what the disk does not give now may be whole, and it names deletes that are still to be done.
+func unreadable(at int64, err error) error {
+	return status.Errorf(status.Transient, "cannot be read at byte %d, and is left as it is: %w. Mend the disk and start again; if the file is lost, "+
+		"move it away: the objects of its deletes then stay in the store until a sweep removes them", at, err)
+}
+
+// keep copies the file as it is to one beside it and makes that durable: what was damaged may be of use to somebody. A copy, not
+// a rename, because the deletes that can be read must be in a file all the time.
+func (j *journal) keep() (path string, err error) {
+	f, err := os.CreateTemp(j.dir, asideName+time.Now().UTC().Format("20060102T150405Z")+"-*")
+	if err == nil {
+		path = f.Name()
+		_, err = io.Copy(f, io.NewSectionReader(j.f, 0, math.MaxInt64))
+		if err == nil {
+			err = f.Sync()
+		}
+		err = cmp.Or(err, f.Close())
+		if err != nil {
+			_ = os.Remove(path)
+		}
+	}
+	if err != nil {
+		return "", status.Errorf(status.Transient, "tombstone journal %s is damaged, and could not be kept aside: %w", j.path(), err)
+	}
+	return path, nil
 }
 
 // append writes records of one kind, with one write. After an error none of them counts.

@@ -3,9 +3,14 @@ package reclaim
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -110,6 +115,55 @@ func TestJournalDirectoryMustBeUsable(t *testing.T) {
 	}
 	if _, _, err := openJournal(file); !status.Is(err, status.Invalid) {
 		t.Errorf("got %v, want Invalid", err)
+	}
+}
+
+// A disk that fails says nothing about what is in the file: no read error may pass for damage, or the deletes in it are lost.
+func TestJournalThatCannotBeReadIsLeft(t *testing.T) {
+	data := write(t, t.TempDir())
+	for n := range len(data) + 1 {
+		_, err := (&journal{}).replay(io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(syscall.EIO)))
+		if !status.Is(err, status.Transient) || !errors.Is(err, syscall.EIO) {
+			t.Fatalf("EIO after %d bytes: %v (%v)", n, err, status.Of(err))
+		}
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, journalName)
+	if err := os.Symlink("/proc/self/mem", path); err != nil { // its first bytes are not mapped: reading them is EIO
+		t.Fatal(err)
+	}
+	_, _, err := openJournal(dir)
+	if !status.Is(err, status.Transient) || !strings.Contains(err.Error(), path) {
+		t.Errorf("open: %v (%v), want Transient with the path", err, status.Of(err))
+	}
+	if to, err := os.Readlink(path); err != nil || to != "/proc/self/mem" {
+		t.Errorf("the file was replaced: %q, %v", to, err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 2 {
+		t.Errorf("%v, want journal and lock only", files)
+	}
+}
+
+func TestJournalThatIsDamagedIsKept(t *testing.T) {
+	whole := write(t, t.TempDir())
+	for name, data := range map[string][]byte{"header": append([]byte{'X'}, whole[1:]...), "short": whole[:9], "record": append(bytes.Clone(whole[:headerSize+9]), whole[headerSize+8:]...), "empty": {}} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, journalName), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time it is whole
+			j, r, err := openJournal(dir)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			j.close()
+			if kept, err := os.ReadFile(r.aside); r.damaged > 0 && (err != nil || !bytes.Equal(kept, data)) {
+				t.Errorf("%s: kept as %q: %v, %x", name, r.aside, err, kept)
+			}
+		}
+		if files, _ := filepath.Glob(filepath.Join(dir, asideName+"*")); len(files) != 1 {
+			t.Errorf("%s: kept %v", name, files)
+		}
 	}
 }
 
