@@ -50,11 +50,16 @@ func (m *Manager) attempt(ctx context.Context, f *flight, seg Segment, paths Pat
 }
 
 // giveUp records that the objects of a copy that hangs are to be removed: it may hang between them, and when it goes on its context has ended.
+// The journal's own task writes the record: its disk may be the one that hangs.
 func (m *Manager) giveUp(f *flight, seg Segment, paths Paths) error {
 	now, _, since := f.at()
 	later := m.reclaim.DeleteAfter(seg.identity(), seg.EndOffset+1, m.lateWrite)
 	m.metrics.hung.Inc()
-	m.log.Error("copy.hangs", append(seg.attrs(), "stage", now.String(), "in_stage", millis(since), "path", paths.Log, "recorded", later == nil,
-		"effect", "the copy is given up; its thread is lost until the disk answers, and with it one of copy.parallel")...)
+	attrs := append(seg.attrs(), "stage", now.String(), "in_stage", millis(since), "path", paths.Log, "recorded", later == nil,
+		"effect", "the copy is given up; its thread is lost until the disk answers, and with it one of copy.parallel")
+	if later != nil { // local.dir may be on the same disk
+		attrs = append(attrs, "not_recorded", later.Error(), "objects", "what the copy has written stays in the store until the disk answers or a sweep removes it")
+	}
+	m.log.Error("copy.hangs", attrs...)
 	return status.Errorf(status.Transient, "the copy did not end by itself: a system call on %s or its indexes hangs; look at the disk", paths.Log)
 }

@@ -72,6 +72,26 @@ func TestAHangingDiskEndsInAnError(t *testing.T) {
 	}
 }
 
+// A record of what is to be removed that cannot be made is told.
+func TestAHangingCopyThatCannotBeRecorded(t *testing.T) {
+	log := &events{}
+	c := segment(t, 1000)
+	m := start(t, config(t), storetest.NewMemory(), Deps{Log: log.logger()})
+	m.grace = 50 * time.Millisecond
+	release := hanging(t, c.paths.TimeIndex)
+	m.reclaim.Close()
+	ctx, cancel := context.WithCancel(deadline(t))
+	cancel()
+	if _, err := m.Copy(ctx, c.Segment, c.paths); !status.Is(err, status.Transient) {
+		t.Errorf("copy: %v (%v)", err, status.Of(err))
+	}
+	if lines := log.lines("copy.hangs"); len(lines) != 1 || !strings.Contains(lines[0], "recorded=false") || !strings.Contains(lines[0], "not_recorded=") {
+		t.Errorf("events: %q", lines)
+	}
+	release()
+	until(t, "the lost task has ended", func() bool { return m.tasks.Running() == 0 })
+}
+
 // More copies than copy.parallel, while those that have their turn do not end: waiting ends too.
 func TestWaitingForATurnHasADeadline(t *testing.T) {
 	cfg, c := config(t), segment(t, 1000)

@@ -3,10 +3,8 @@ package reclaim
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -49,10 +47,10 @@ type Collector struct {
 	tasks *budget.Tasks
 	wake  chan struct{} // capacity 1: something is pending
 	dirty chan struct{} // capacity 1: the journal has bytes that are not synced
+	write *writer
 
-	mu      sync.Mutex
+	mu      sync.Mutex // held in no system call
 	closed  bool
-	journal *journal
 	pending map[[16]byte]Tombstone
 	held    int // of pending, at the last pass
 	refused map[[16]byte]refusal
@@ -74,9 +72,13 @@ func Open(cfg Config, store Deleter, deps Deps) (*Collector, error) {
 		deps.Log.Warn("delete.journal.damaged", "journal", j.path(), "records", r.damaged, "cut_bytes", r.cut, "kept_as", r.aside,
 			"effect", "objects of those deletes stay in the store until a sweep removes them")
 	}
+	return start(cfg, store, deps, j, r), nil
+}
+
+func start(cfg Config, store Deleter, deps Deps, j *journal, r replayed) *Collector {
 	c := &Collector{
 		cfg: cfg, store: store, deps: deps, tasks: budget.NewTasks("reclaim", deps.Log),
-		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), journal: j, pending: r.pending, refused: map[[16]byte]refusal{},
+		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), pending: r.pending, refused: map[[16]byte]refusal{},
 		requested: deps.Metrics.Counter("delete_requests_total", "Segments that Kafka asked to delete."),
 		removed:   deps.Metrics.Counter("delete_segments_total", "Deleted segments whose objects were removed from the store."),
 		failed:    deps.Metrics.Counters("delete_errors_total", "Failed requests to remove objects.", "class", classes()...),
@@ -87,10 +89,11 @@ func Open(cfg Config, store Deleter, deps Deps) (*Collector, error) {
 		func() float64 { _, n, _ := c.stats(); return float64(n) })
 	deps.Metrics.GaugeFunc("delete_oldest_pending_seconds", "Age of the oldest of those deletes.",
 		func() float64 { _, _, age := c.stats(); return age.Seconds() })
+	c.write = newWriter(j, budget.NewTasks("reclaim.journal", deps.Log), c.noted, c.Pending)
 	c.signal(c.wake)
 	c.tasks.Go("collect", c.collect)
 	c.tasks.Go("sync", c.syncer)
-	return c, nil
+	return c
 }
 
 func classes() []string {
@@ -103,29 +106,48 @@ func classes() []string {
 
 // Delete records that a segment is not wanted any more; end is exclusive. It writes a few bytes to a local file and asks
 // nothing of the store. A segment that is already pending is success. Errors: Closed; Transient if the journal cannot be
-// written (disk full), in which case nothing was recorded.
+// written (disk full), in which case nothing was recorded, or if its disk hangs: after 5 s, and at once while it goes on; the record may
+// then still be made when the disk answers.
 func (c *Collector) Delete(id stored.Identity, end int64) error { return c.DeleteAfter(id, end, 0) }
 
 // DeleteAfter is Delete whose objects go when a time has passed: a store may apply a put long after its sender gave up, and
 // a delete at once would come before it.
 func (c *Collector) DeleteAfter(id stored.Identity, end int64, wait time.Duration) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	_, pending := c.pending[id.SegmentID]
+	closed := c.closed
+	c.mu.Unlock()
+	switch {
+	case closed:
 		return status.Errorf(status.Closed, "delete: the instance is closed")
-	}
-	if _, ok := c.pending[id.SegmentID]; ok {
+	case pending:
 		return nil
 	}
-	t := Tombstone{Identity: id, End: end, Time: time.Now().Add(wait).UnixMilli()}
-	if err := c.journal.append(wantedGone, t); err != nil {
-		return err
+	return c.write.append(wantedGone, Tombstone{Identity: id, End: end, Time: time.Now().Add(wait).UnixMilli()})
+}
+
+// noted follows the journal.
+func (c *Collector) noted(k kind, tombstones ...Tombstone) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range tombstones {
+		if k == wantedGone {
+			c.pending[t.SegmentID] = t
+			c.requested.Inc()
+		} else {
+			c.forget(t)
+		}
 	}
-	c.pending[id.SegmentID] = t
-	c.requested.Inc()
 	c.signal(c.dirty)
-	c.signal(c.wake)
-	return nil
+	if k == wantedGone {
+		c.signal(c.wake)
+	}
+}
+
+// forget is called with the lock held.
+func (c *Collector) forget(t Tombstone) {
+	delete(c.pending, t.SegmentID)
+	delete(c.refused, t.SegmentID)
 }
 
 // Pending are the segments that are not wanted any more and whose objects may still be there, in no order.
@@ -177,12 +199,9 @@ func (c *Collector) Close() {
 	}
 	c.closed = true
 	c.mu.Unlock()
-	if !c.tasks.Stop(closeTime) {
+	if ended := c.tasks.Stop(closeTime); !c.write.tasks.Stop(closeTime) || !ended {
 		c.deps.Log.Warn("delete.close.slow", "waited", closeTime)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.journal.close()
 }
 
 // syncer makes tombstones durable in groups.
@@ -194,22 +213,10 @@ func (c *Collector) syncer(ctx context.Context) {
 		case <-c.dirty:
 		}
 		budget.Sleep(ctx, syncDelay)
-		if err := c.sync(); err != nil {
+		if err := c.write.sync(); err != nil {
 			c.deps.Log.Error("delete.journal.sync", "error", err.Error())
 		}
 	}
-}
-
-// sync makes all records so far durable. It does not hold the lock meanwhile: a file that a rewrite has replaced was
-// synced by the rewrite.
-func (c *Collector) sync() error {
-	c.mu.Lock()
-	f := c.journal.f
-	c.mu.Unlock()
-	if err := f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return status.Errorf(status.Transient, "tombstone journal: sync: %w", err)
-	}
-	return nil
 }
 
 // collect removes what is pending until the end of ctx.
@@ -270,7 +277,7 @@ func (c *Collector) pass(ctx context.Context) error {
 	if len(free) == 0 {
 		return nil
 	}
-	if err := c.sync(); err != nil { // a tombstone must not be lost when only half of its objects are gone
+	if err := c.write.sync(); err != nil { // a tombstone must not be lost when only half of its objects are gone
 		return err
 	}
 	var refusals int
@@ -350,16 +357,14 @@ func (c *Collector) remove(ctx context.Context, batch []Tombstone) error {
 			return status.Wrapf(err, "remove %d objects, the first is %s", len(keys), keys[0])
 		}
 	}
+	// A record that cannot be written costs removing the same objects again after a restart.
+	err := c.write.append(gone, batch...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A record that cannot be written costs removing the same objects again after a restart.
-	err := c.journal.append(gone, batch...)
 	for _, t := range batch {
-		delete(c.pending, t.SegmentID)
-		delete(c.refused, t.SegmentID)
+		c.forget(t)
 	}
 	c.removed.Add(int64(len(batch)))
-	c.signal(c.dirty)
 	return err
 }
 
@@ -369,9 +374,10 @@ const tidyAbove = 1024
 // tidy rewrites a journal that is mostly of segments already gone.
 func (c *Collector) tidy() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.journal.records <= int64(2*len(c.pending)+tidyAbove) {
+	needed := len(c.pending)
+	c.mu.Unlock()
+	if c.write.size() <= int64(2*needed+tidyAbove) {
 		return nil
 	}
-	return c.journal.rewrite(slices.Collect(maps.Values(c.pending)))
+	return c.write.rewrite()
 }

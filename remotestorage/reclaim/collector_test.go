@@ -318,9 +318,7 @@ func TestTidy(t *testing.T) {
 		}
 	}
 	until(t, "the journal is small again", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return len(c.pending) == 0 && c.journal.records <= tidyAbove
+		return len(c.Pending()) == 0 && c.write.size() <= tidyAbove
 	})
 	if err := c.Delete(segment(9), 1); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@
 // # Guarantees
 //
 // A delete costs one append to a local journal and no request to the store, because the broker deletes topics on its
-// metadata thread. It is idempotent. Tombstones survive a restart; they are on disk within 100 ms in groups and before
+// metadata thread, and ends with an error within 5 s if the journal's disk hangs. It is idempotent. Tombstones survive a restart; they are on disk within 100 ms in groups and before
 // the objects they name are removed. Of a segment the sidecar goes first, so what is left of a half-done removal can
 // never be taken for a segment. A segment that is held is not touched. A store that is down is asked again, more and more
 // seldom. Layout of the journal: docs/format/tombstones.md.
@@ -14,8 +14,9 @@
 //
 // # Concurrency
 //
-// A [Collector] is safe for concurrent use. Its two tasks end with [Collector.Close]. Lock order: Collector.mu alone; no
-// request to the store and no call of Holds is made under it.
+// A [Collector] is safe for concurrent use. Its three tasks (removal, syncs, writes of the journal) end with [Collector.Close]; one
+// that hangs in a system call ends with the call. Locks: Collector.mu and writer.mu, never both; no system call, no request to the store
+// and no call of Holds is made under them.
 //
 // # Entry points
 //

@@ -28,9 +28,17 @@ const (
 type journal struct {
 	dir     string
 	lock    *os.File
-	f       *os.File
+	f       file
 	size    int64
 	records int64
+}
+
+// file is what a journal does with its file after it was opened.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	Sync() error
+	Close() error
 }
 
 // replayed is what a journal said when it was opened.
