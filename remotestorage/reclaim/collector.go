@@ -288,10 +288,11 @@ func (c *Collector) pass(ctx context.Context) error {
 			refusals = 0
 			continue
 		}
-		if err := c.singly(ctx, batch, err, &refusals); err != nil {
+		refused, err := c.singly(ctx, batch, err, &refusals)
+		if err != nil {
 			return err
 		}
-		first = cmp.Or(first, err)
+		first = cmp.Or(first, refused)
 	}
 	return cmp.Or(first, c.tidy())
 }
@@ -301,10 +302,10 @@ func (c *Collector) pass(ctx context.Context) error {
 const refusalsInARow = 8
 
 // singly removes the segments of a batch that failed one by one, so that one object that cannot be removed (a lock, a policy)
-// keeps no other; those that are refused wait. It returns an error if the store as a whole does not remove.
-func (c *Collector) singly(ctx context.Context, batch []Tombstone, err error, refusals *int) error {
+// keeps no other; those that are refused wait. refused is the first of their errors; whole says that the store as a whole does not remove.
+func (c *Collector) singly(ctx context.Context, batch []Tombstone, err error, refusals *int) (refused, whole error) {
 	if wholeStore(err) {
-		return err
+		return nil, err
 	}
 	for _, t := range batch {
 		err := c.remove(ctx, []Tombstone{t})
@@ -313,8 +314,9 @@ func (c *Collector) singly(ctx context.Context, batch []Tombstone, err error, re
 			continue
 		}
 		if *refusals++; wholeStore(err) || *refusals >= refusalsInARow {
-			return err
+			return refused, err
 		}
+		refused = cmp.Or(refused, err)
 		c.mu.Lock()
 		r := c.refused[t.SegmentID]
 		r.wait = min(max(2*r.wait, c.cfg.MaxBackoff), refusedMost)
@@ -322,7 +324,7 @@ func (c *Collector) singly(ctx context.Context, batch []Tombstone, err error, re
 		c.refused[t.SegmentID] = r
 		c.mu.Unlock()
 	}
-	return nil
+	return refused, nil
 }
 
 // refusedMost is the longest time between two attempts to remove what the store refuses to remove.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -255,6 +256,51 @@ func TestOneObjectThatCannotBeRemoved(t *testing.T) {
 		time.Sleep(2 * refusedMost)
 		if n := len(c.Pending()); n != 0 {
 			t.Errorf("%d pending after the lock went", n)
+		}
+		c.Close()
+	})
+}
+
+// oneByOne is a store that refuses batches.
+type oneByOne struct{ objectstore.Store }
+
+func (o oneByOne) Delete(ctx context.Context, keys ...string) error {
+	if len(keys) > 1 {
+		return status.Errorf(status.Invalid, "no batches")
+	}
+	return o.Store.Delete(ctx, keys...)
+}
+
+// What was removed one by one was removed: it is no error, and no reason to ask more seldom.
+func TestABatchThatIsRemovedOneByOneIsNoError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, set := storetest.NewMemory(), telemetry.NewSet()
+		cfg := config(t.TempDir())
+		cfg.Interval, cfg.MaxBackoff = time.Second, time.Hour
+		c, err := Open(cfg, oneByOne{mem}, Deps{Log: slog.New(slog.DiscardHandler), Metrics: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			for n := range byte(4) {
+				fill(t, mem, segment(n))
+				if err := c.DeleteAfter(segment(n), 9999, time.Second); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(3 * time.Second) // virtual
+			if n := len(c.Pending()); n != 0 {
+				t.Fatalf("%d pending", n)
+			}
+		}
+		var text strings.Builder
+		if err := set.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if strings.Contains(line, "delete_errors_total{") && !strings.HasSuffix(line, " 0\n") {
+				t.Error(line)
+			}
 		}
 		c.Close()
 	})
