@@ -90,20 +90,26 @@ func (r *reading) fill(ctx context.Context, dst []byte) error {
 		n, err := io.ReadFull(r.body, dst)
 		dst = dst[n:]
 		r.at += int64(n)
-		switch {
-		case err == nil || err == io.EOF && len(dst) == 0:
+		if err == nil || err == io.EOF && len(dst) == 0 {
 			return nil
-		case ctx.Err() != nil:
-			return status.Wrapf(ctx.Err(), "%s %s at byte %d", r.c.verb, r.c.key, r.at)
-		case errors.Is(err, errSlow):
-			return status.Errorf(status.Transient, "%s %s: the reply came more slowly than %d bytes a second, up to byte %d", r.c.verb, r.c.key, r.body.rate, r.at)
 		}
-		return status.Errorf(status.Transient, "%s %s: the reply broke off at byte %d: %w", r.c.verb, r.c.key, r.at, err)
+		return r.broken(ctx, err)
 	})
 	if final != nil {
 		return final
 	}
 	return err
+}
+
+// broken is the error of a body that has failed with err.
+func (r *reading) broken(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return status.Wrapf(ctx.Err(), "%s %s at byte %d", r.c.verb, r.c.key, r.at)
+	case errors.Is(err, errSlow):
+		return status.Errorf(status.Transient, "%s %s: the reply came more slowly than %d bytes a second, up to byte %d", r.c.verb, r.c.key, r.body.rate, r.at)
+	}
+	return status.Errorf(status.Transient, "%s %s: the reply broke off at byte %d: %w", r.c.verb, r.c.key, r.at, err)
 }
 
 // again asks for the rest.
@@ -121,10 +127,31 @@ func (r *reading) again(ctx context.Context) error {
 	return nil
 }
 
-// drained makes sure that a body ends here, which also returns the connection to the pool.
-func (r *reading) drained() error {
-	if extra, err := r.body.Read(make([]byte, 1)); extra > 0 || err != nil && err != io.EOF {
-		return status.Errorf(status.Corrupt, "%s %s: the reply goes on after byte %d (%v)", r.c.verb, r.c.key, r.at, err)
+// drained makes sure that a body ends here, which also returns the connection to the pool. One that goes on is Corrupt.
+func (r *reading) drained(ctx context.Context) error {
+	extra, err := r.body.Read(make([]byte, 1))
+	switch {
+	case extra > 0:
+		return status.Errorf(status.Corrupt, "%s %s: the reply goes on after byte %d: %w", r.c.verb, r.c.key, r.at, errWrong)
+	case err != nil && err != io.EOF:
+		return r.broken(ctx, err)
 	}
 	return nil
+}
+
+// finish makes sure that a body ends behind dst, its last bytes. If it goes on, they are asked for once more.
+func (r *reading) finish(ctx context.Context, dst []byte) error {
+	err := r.drained(ctx)
+	if !errors.Is(err, errWrong) {
+		return err
+	}
+	r.store.log.Warn("s3.read.wrong.reply", "key", r.c.key, "attempt", 1, "error", err.Error())
+	r.at -= int64(len(dst))
+	if err := r.again(ctx); err != nil {
+		return err
+	}
+	if err := r.fill(ctx, dst); err != nil {
+		return err
+	}
+	return r.drained(ctx)
 }

@@ -2,12 +2,14 @@ package s3
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"tidemark/internal/budget"
@@ -175,6 +177,31 @@ func TestAnObjectThatIsReplacedWhileItIsRead(t *testing.T) {
 	want(t, "read", s.ReadRange(t.Context(), "a", make([]byte, 1000), 0), status.Transient, "was replaced")
 	if len(f.seen()) != 2 {
 		t.Errorf("requests: %v", f.seen())
+	}
+}
+
+// A body whose bytes have all come, but not its end, is not called damaged: it was cancelled, came too slowly or broke off.
+func TestABodyThatDoesNotEnd(t *testing.T) {
+	quickWindow(t)
+	data := make([]byte, 1000)
+	for words, end := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"more slowly":             func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"broke off at byte 1000:": func(w http.ResponseWriter, _ *http.Request) { cut(w) },
+	} {
+		f := newFake(t, func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) {
+			w.Header().Set("Content-Range", "bytes 0-999/1000")
+			w.Header().Set("Transfer-Encoding", "chunked")
+			w.WriteHeader(206)
+			some(w, data, len(data))
+			end(w, r)
+		})
+		s := openAt(t, f.URL)
+		want(t, words, s.ReadRange(t.Context(), "a", make([]byte, 1000), 0), status.Transient, words)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := &reading{store: s, c: call{verb: "read", key: "a"}, body: s.watch(io.NopCloser(iotest.ErrReader(context.Canceled)), func() {}), at: 1000}
+		want(t, "cancelled", r.drained(ctx), status.Cancelled, "at byte 1000")
+		f.CloseClientConnections()
 	}
 }
 

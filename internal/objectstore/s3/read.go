@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"tidemark/internal/budget"
 	"tidemark/internal/objectstore"
 	"tidemark/internal/status"
 )
@@ -41,7 +43,7 @@ func (s *Store) Get(ctx context.Context, key string, limit int64) ([]byte, objec
 	if err := r.fill(ctx, data); err != nil {
 		return nil, info, err
 	}
-	if err := r.drained(); err != nil {
+	if err := r.drained(ctx); err != nil {
 		return nil, info, err
 	}
 	return data, info, nil
@@ -84,7 +86,7 @@ func (s *Store) ReadScatter(ctx context.Context, key string, dsts [][]byte, offs
 			return err
 		}
 		if i == len(dsts)-1 {
-			if err := r.drained(); err != nil {
+			if err := r.finish(ctx, dst); err != nil {
 				return err
 			}
 		}
@@ -93,9 +95,27 @@ func (s *Store) ReadScatter(ctx context.Context, key string, dsts [][]byte, offs
 	return nil
 }
 
-// openRange asks for a range. The reply must say that it is that range: some servers and proxies answer with the whole object or
+// wrongRetry is how often a range is asked for whose reply is not that range.
+var wrongRetry = budget.Retry{Attempts: 2, Base: 50 * time.Millisecond, Max: 2 * time.Second}
+
+// errWrong is in errors of replies that are not what was asked for.
+var errWrong = errors.New("not what was asked for")
+
+// openRange asks for a range, once more if the reply is not that range: a proxy may have mixed it up.
+func (s *Store) openRange(ctx context.Context, c call, offset, length int64, etag *string) (r *reading, err error) {
+	_ = s.repeats(wrongRetry).Do(ctx, func(ctx context.Context, attempt int) error {
+		if r, err = s.askRange(ctx, c, offset, length, etag); !errors.Is(err, errWrong) {
+			return nil
+		}
+		s.log.Warn("s3.read.wrong.reply", "key", c.key, "attempt", attempt, "error", err.Error())
+		return status.Errorf(status.Transient, "wrong reply")
+	})
+	return r, err
+}
+
+// askRange asks for a range. The reply must say that it is that range: some servers and proxies answer with the whole object or
 // with what they have. With an ETag it must be of that object still.
-func (s *Store) openRange(ctx context.Context, c call, offset, length int64, etag *string) (*reading, error) {
+func (s *Store) askRange(ctx context.Context, c call, offset, length int64, etag *string) (*reading, error) {
 	request, end := context.WithCancel(ctx)
 	out, err := s.client.GetObject(request, &s3.GetObjectInput{Bucket: s.bucket(), Key: s.name(c.key), IfMatch: etag,
 		Range: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))})
@@ -111,12 +131,12 @@ func (s *Store) openRange(ctx context.Context, c call, offset, length int64, eta
 	case !ok && out.ContentRange == nil && offset == 0 && aws.ToInt64(out.ContentLength) == length:
 		// The whole object is what was asked for.
 	case !ok:
-		err = status.Errorf(status.Unsupported, "%s %s: %s answered without the range (Content-Range %q): it, or a proxy before it, ignores ranged reads",
-			c.verb, c.key, s.config.where(), aws.ToString(out.ContentRange))
+		err = status.Errorf(status.Unsupported, "%s %s: %s answered without the range (Content-Range %q): it, or a proxy before it, ignores ranged reads: %w",
+			c.verb, c.key, s.config.where(), aws.ToString(out.ContentRange), errWrong)
 	case first == offset && last < offset+length-1 && last == size-1:
 		err = objectstore.ShortRange(c.key, offset, int(length), size)
 	case first != offset || last != offset+length-1:
-		err = status.Errorf(status.Corrupt, "%s %s: %s answered with bytes %d to %d", c.verb, c.key, s.config.where(), first, last+1)
+		err = status.Errorf(status.Corrupt, "%s %s: %s answered with bytes %d to %d: %w", c.verb, c.key, s.config.where(), first, last+1, errWrong)
 	}
 	if err != nil {
 		_ = out.Body.Close()

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -48,6 +49,60 @@ func TestRangesAreVerified(t *testing.T) {
 		}
 		if err != nil && !strings.Contains(err.Error(), "some/key") {
 			t.Errorf("%s: the error does not name the object: %v", c.name, err)
+		}
+	}
+}
+
+// One reply that is not what was asked for costs one more request; one that always is not is an error after that.
+func TestAWrongReplyIsAskedForAgain(t *testing.T) {
+	data := []byte("0123456789abcdefghij")
+	for name, spoil := range map[string]func(w http.ResponseWriter, body []byte){
+		"range ignored": func(w http.ResponseWriter, _ []byte) {
+			w.Header().Del("Content-Range")
+			w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+			_, _ = w.Write(data)
+		},
+		"shifted": func(w http.ResponseWriter, body []byte) {
+			w.Header().Set("Content-Range", "bytes 3-18/20")
+			w.WriteHeader(206)
+			_, _ = w.Write(body)
+		},
+		"longer": func(w http.ResponseWriter, body []byte) {
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)+3))
+			w.WriteHeader(206)
+			_, _ = w.Write(append(body[:len(body):len(body)], "xyz"...))
+		},
+	} {
+		for _, times := range []int{1, 1000} {
+			wrong := 0
+			f := newFake(t, func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) {
+				var first, last int
+				if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last); err != nil {
+					t.Errorf("%s: Range = %q", name, r.Header.Get("Range"))
+				}
+				body := data[first : last+1]
+				w.Header().Set("ETag", `"e"`)
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, len(data)))
+				w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+				if wrong++; wrong <= times {
+					spoil(w, body)
+					return
+				}
+				w.WriteHeader(206)
+				_, _ = w.Write(body)
+			})
+			got := make([]byte, 16)
+			var filled []int
+			err := openAt(t, f.URL).ReadScatter(t.Context(), "some/key", [][]byte{got[:5], got[5:]}, 2, func(i int) { filled = append(filled, i) })
+			if times == 1 && (err != nil || !bytes.Equal(got, data[2:18]) || fmt.Sprint(filled) != "[0 1]") {
+				t.Errorf("%s once: %v, filled %v, %q", name, err, filled, got)
+			}
+			if times > 1 && !status.Is(err, status.Corrupt) && !status.Is(err, status.Unsupported) {
+				t.Errorf("%s always: %v", name, err)
+			}
+			if n := len(f.seen()); n != 2 {
+				t.Errorf("%s %d times: %d requests", name, times, n)
+			}
 		}
 	}
 }
