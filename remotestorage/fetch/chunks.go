@@ -53,6 +53,14 @@ type chunk struct {
 // data is the original bytes, for who holds a reference of a landed chunk.
 func (e *chunk) data() []byte { return e.buf.data }
 
+// told is err if somebody will be told it: get asks again after an early failure. The caller holds mu.
+func (e *chunk) told(err error) error {
+	if e.refs == 0 || e.early {
+		return nil
+	}
+	return err
+}
+
 func (e *chunk) over() bool {
 	select {
 	case <-e.done:

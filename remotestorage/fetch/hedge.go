@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -180,6 +181,11 @@ func (c *chunks) second(ctx context.Context, l *loading) {
 			}
 		})
 	})
+	c.f.noted(c.settle(l, taken))
+}
+
+// settle ends a second request: what it has not brought fails if the first has failed. It returns what the readers are told.
+func (c *chunks) settle(l *loading, taken []bool) (told error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k, e := range l.chunks {
@@ -188,8 +194,10 @@ func (c *chunks) second(ctx context.Context, l *loading) {
 			l.bufs[k].free()
 		}
 		if e.again.first != nil && !e.over() { // both failed
+			told = cmp.Or(e.told(e.again.first), told)
 			c.fail(e, e.again.first)
 		}
 	}
 	c.relieve()
+	return told
 }

@@ -3,12 +3,15 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"tidemark/internal/status"
+	"tidemark/internal/telemetry"
 	"tidemark/remotestorage/stored"
 )
 
@@ -99,6 +102,70 @@ func TestTheFirstFailsWhileTheSecondRuns(t *testing.T) {
 			synctest.Wait()
 			atRest(t, f)
 			f.Close(time.Minute)
+		})
+	}
+}
+
+// events counts the records of a logger by message.
+type events struct {
+	slog.Handler
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (e *events) Enabled(context.Context, slog.Level) bool { return true }
+
+func (e *events) Handle(_ context.Context, r slog.Record) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.n[r.Message]++
+	return nil
+}
+
+// Damage that a reader is told of is logged once, whichever request found it: alone, while a second one runs, or ahead of the sidecar.
+func TestDamageIsNotedOnce(t *testing.T) {
+	for _, how := range []string{"alone", "hedged", "early", "sidecar", "sidecar of another"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &memory{objects: map[string][]byte{}, reads: map[string]int{}}
+				noted := &events{n: map[string]int{}}
+				f := New(DefaultConfig(), m, Deps{Log: slog.New(noted), Metrics: telemetry.NewSet()})
+				ref, data := m.put(t, 1, stored.MinChunkSize)
+				log, side := ref.Keys()
+				switch how {
+				case "sidecar":
+					m.objects[side][3] ^= 1
+				case "sidecar of another":
+					ref.Size++
+				default:
+					m.objects[log] = bytes.Clone(data)
+					m.objects[log][7] ^= 1
+				}
+				if how == "alone" || how == "hedged" {
+					if _, err := f.Sidecar(t.Context(), ref); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if how == "hedged" {
+					var asked atomic.Int32
+					m.set(func(context.Context, string) error { // the first ends while the second runs
+						if asked.Add(1) <= 2 {
+							time.Sleep(2 * hedgeUnknown)
+						}
+						return nil
+					})
+				}
+				if err := first(t.Context(), f, ref, 0, data); !status.Is(err, status.Corrupt) {
+					t.Errorf("%v, want Corrupt", err)
+				}
+				synctest.Wait()
+				time.Sleep(time.Minute)
+				atRest(t, f)
+				if n := noted.n["fetch.corrupt"]; n != 1 {
+					t.Errorf("noted %d times", n)
+				}
+				f.Close(time.Minute)
+			})
 		})
 	}
 }

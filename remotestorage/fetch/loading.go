@@ -84,9 +84,7 @@ func (l *loading) end(failures []error) (told error) {
 		case e.again.running: // the second request decides
 			e.again.first, e.run, e.buf = err, nil, nil
 		default:
-			if e.refs > 0 {
-				told = err
-			}
+			told = cmp.Or(e.told(err), told)
 			c.fail(e, err)
 		}
 		if l.bufs[k] != nil && e.buf != l.bufs[k] {

@@ -27,6 +27,20 @@ type Segment struct {
 type early struct {
 	ref   Ref
 	known atomic.Pointer[stored.Map]
+
+	decided chan struct{} // closed when who started it has read the sidecar or failed to
+	err     error         // then: why
+}
+
+// decide tells an early segment, if there is one, how reading its sidecar has ended, so that nobody does it once more to find out.
+func (s *Segment) decide(ctx context.Context, err error) {
+	if s == nil || s.early == nil {
+		return
+	}
+	if ctx.Err() == nil { // else the caller gave up: that says nothing
+		s.early.err = err
+	}
+	close(s.early.decided)
 }
 
 func (s *Segment) partition() partitionKey { return partitionKey{s.id.TopicID, s.id.Partition} }
@@ -59,7 +73,7 @@ func (f *Fetcher) soon(ref Ref) *Segment {
 		return nil
 	}
 	// Where it ends is not known: only what was read up to its very start counts as before it.
-	return &Segment{f: f, id: ref.Identity, log: log, m: m, end: ref.BaseOffset, early: &early{ref: ref}}
+	return &Segment{f: f, id: ref.Identity, log: log, m: m, end: ref.BaseOffset, early: &early{ref: ref, decided: make(chan struct{})}}
 }
 
 // checked is the map with its checksums; it waits for a sidecar that is on its way. Errors as those of Sidecar.
@@ -72,6 +86,14 @@ func (s *Segment) checked() (stored.Map, error) {
 	}
 	ctx, cancel := s.f.pace.WithDeadline(s.f.tasks.Context(), 0)
 	defer cancel()
+	select {
+	case <-s.early.decided:
+	case <-ctx.Done():
+		return stored.Map{}, status.Wrapf(ctx.Err(), "sidecar of log object %s", s.log)
+	}
+	if s.early.err != nil {
+		return stored.Map{}, s.early.err
+	}
 	side, err := s.f.Sidecar(ctx, s.early.ref)
 	if err != nil {
 		return stored.Map{}, err
@@ -96,14 +118,16 @@ func (s *Segment) known() bool {
 // firstPiece is how much of a stream is read at first, at least.
 const firstPiece = 128 << 10
 
-// foresee starts to read what a stream from start on needs first, beside the sidecar, if that is not known yet. It does not wait.
-func (f *Fetcher) foresee(ref Ref, start int64) {
+// foresee starts to read what a stream from start on needs first, beside the sidecar, if that is not known yet. It does not wait. The early
+// segment that it returns, or nil, must be told how reading the sidecar ends.
+func (f *Fetcher) foresee(ref Ref, start int64) *Segment {
 	s := f.soon(ref)
 	if s == nil || start < 0 || start >= s.m.Size {
-		return
+		return nil
 	}
 	last := s.m.Index(min(start+firstPiece, s.m.Size) - 1)
 	f.chunks.foresee(s, s.m.Index(start), last)
+	return s
 }
 
 // readNext starts to read the first bytes of a segment that is likely to be wanted next.
@@ -119,7 +143,10 @@ func (f *Fetcher) readNext(ref Ref, bytes int64) {
 			}
 		}
 		f.chunks.readAhead(s, bytes)
-		_, _ = s.checked() // beside the bytes, which wait for it
+		if s.early != nil {
+			_, err := f.Sidecar(ctx, ref)
+			s.decide(ctx, err)
+		}
 	})
 }
 

@@ -39,8 +39,7 @@ func (f *Fetcher) Sidecar(ctx context.Context, ref Ref) (*stored.Sidecar, error)
 	// The budget counts what the cache keeps. What is handed out is in use for the length of a call.
 	defer unpin()
 	if err := s.matches(ref, meta); err != nil {
-		f.damaged.Inc()
-		return nil, status.Wrapf(err, "sidecar %s", key)
+		return nil, f.noted(status.Wrapf(err, "sidecar %s", key))
 	}
 	return s.Sidecar, nil
 }

@@ -18,8 +18,9 @@ type Stream struct {
 // end. It returns the number of bytes that the stream will deliver. A start outside the segment is Invalid; other errors
 // as those of Sidecar. If the sidecar has to be read, the first bytes are asked for beside it.
 func (f *Fetcher) Open(ctx context.Context, ref Ref, start, end int64) (*Stream, int64, error) {
-	f.foresee(ref, start)
+	early := f.foresee(ref, start)
 	s, err := f.Segment(ctx, ref)
+	early.decide(ctx, err)
 	if err != nil {
 		return nil, 0, err
 	}
