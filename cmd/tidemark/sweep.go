@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -39,14 +40,15 @@ type swept struct {
 
 // sweepOutcome is the report.
 type sweepOutcome struct {
-	Segments int                  `json:"segments"`
-	Objects  int                  `json:"objects"`
-	Orphans  int                  `json:"orphans"`
-	Bytes    int64                `json:"bytes"`
-	Uploads  int                  `json:"oldUploads"`
-	Reasons  map[sweep.Reason]int `json:"reasons"`
-	Clusters []string             `json:"otherClusters"`
-	Found    []swept              `json:"found"`
+	Segments     int                  `json:"segments"`
+	Objects      int                  `json:"objects"`
+	Orphans      int                  `json:"orphans"`
+	Bytes        int64                `json:"bytes"`
+	Uploads      int                  `json:"oldUploads"`
+	UploadsError string               `json:"uploadsError,omitempty"` // why oldUploads is not all
+	Reasons      map[sweep.Reason]int `json:"reasons"`
+	Clusters     []string             `json:"otherClusters"`
+	Found        []swept              `json:"found"`
 }
 
 var actions = map[sweep.Action]string{sweep.Keep: "keep", sweep.Remove: "remove", sweep.GiveUp: "give-up"}
@@ -133,12 +135,16 @@ func (e *env) sweep(ctx context.Context, client *kafkaclient.Client, meta *metad
 		return err
 	}
 	out.Segments, out.Objects, out.Orphans, out.Bytes, out.Uploads, out.Reasons, out.Clusters = r.Segments, r.Objects, r.Orphans, r.Bytes, r.OldUploads, r.Reasons, r.Foreign
-	return e.print(out, func(w io.Writer) {
+	if r.UploadsError != nil {
+		out.UploadsError = r.UploadsError.Error()
+	}
+	err = e.print(out, func(w io.Writer) {
 		for _, f := range out.Found {
 			fmt.Fprintf(w, "%-8s %-16s %10d bytes  %s  %s %s\n", f.Action, f.Reason, f.Bytes, f.Modified.UTC().Format(time.RFC3339), strings.Join(f.Keys, " "), f.Upload)
 		}
 		fmt.Fprintf(w, "%d segments, %d objects looked at; %d orphaned segments of %d bytes, %d unfinished uploads of nobody\n", out.Segments, out.Objects, out.Orphans, out.Bytes, out.Uploads)
 	})
+	return cmp.Or(err, status.Wrapf(r.UploadsError, "the report is whole but for unfinished uploads"))
 }
 
 // sidecarEnd is the offset after a segment's last.

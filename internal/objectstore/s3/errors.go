@@ -126,7 +126,8 @@ func elsewhere(err error, ours string) string {
 // What to check, by code or status.
 const (
 	adviseKeys     = "Check the access key and secret (store.s3.*), that they belong to this store, and that this machine's clock is right: a signature is valid for 15 minutes"
-	advisePolicy   = "The credentials are known but may not do this: check the policy of the user, role and bucket (GetObject, PutObject, DeleteObject, ListBucket, AbortMultipartUpload) and that this machine's clock is right"
+	advisePolicy   = "The credentials are known but may not do this: check the policy of the user, role and bucket (GetObject, PutObject, DeleteObject, ListBucket, ListBucketMultipartUploads, AbortMultipartUpload) and that this machine's clock is right"
+	adviseUploads  = "The credentials are known but may not do this: grant s3:ListBucketMultipartUploads on the bucket and s3:AbortMultipartUpload on its objects"
 	adviseSilent   = "The reply has no words: the keys may be wrong, or not allowed to do this (store.s3.*, the policy of the user, role and bucket), or this machine's clock is"
 	adviseClock    = "This machine's clock and the store's differ: check NTP"
 	adviseRegion   = "The bucket is elsewhere: check store.s3.region and store.s3.endpoint; redirects are not followed, because they would carry credentials"
@@ -196,6 +197,8 @@ func judgeStatus(code int, c call) (status.Class, string) {
 		return status.Throttled, ""
 	case code == 401:
 		return status.Invalid, adviseKeys
+	case code == 403 && (strings.HasPrefix(c.verb, "list uploads") || strings.HasPrefix(c.verb, "abort")):
+		return status.Invalid, adviseUploads
 	case code == 403:
 		return status.Invalid, advisePolicy
 	case code == 301, code == 302, code == 308:

@@ -58,3 +58,14 @@ func TestPagesOfUploads(t *testing.T) {
 		f.mu.Unlock()
 	}
 }
+
+// Listing and aborting uploads need rights of their own, which a policy for reading and writing often lacks.
+func TestARefusedUploadCallNamesItsRights(t *testing.T) {
+	f := newFake(t, func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) { reply(w, 403, "AccessDenied") })
+	s := openAt(t, f.URL)
+	_, _, err := s.ListUploads(t.Context(), "p/", 10)
+	for name, err := range map[string]error{"list": err, "abort": s.AbortUpload(t.Context(), "a", "u")} {
+		want(t, name, err, status.Invalid, "s3:ListBucketMultipartUploads")
+		want(t, name, err, status.Invalid, "s3:AbortMultipartUpload")
+	}
+}

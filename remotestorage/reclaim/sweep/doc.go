@@ -13,7 +13,9 @@
 // retention: there the next sweep removes it.
 //
 // A topic that the cluster does not have must be missing in two sweeps at least the grace time apart, and only one cluster may have
-// left its mark in the prefix (docs/format/cluster-mark.md).
+// left its mark in the prefix (docs/format/cluster-mark.md). That holds for its unfinished uploads too.
+//
+// Uploads that cannot be listed or aborted do not spoil a sweep: [Report.UploadsError] and the event sweep.uploads.failed say so.
 //
 // Memory is bounded by one page of a listing and by sweep.partition.max, deletes by sweep.rate; each request has a deadline. A
 // sweep that ends half-way has done nothing that the next one has to know.

@@ -32,8 +32,9 @@ type run struct {
 
 	last    [16]byte // topic that was judged last
 	verdict Partition
-	asked   bool // last and verdict are valid
-	elected bool // topics are judged here
+	asked   bool                   // last and verdict are valid
+	elected bool                   // topics are judged here
+	earlier map[[16]byte]time.Time // topics that earlier sweeps did not find
 }
 
 func newRun(s *Sweeper) *run {
@@ -55,17 +56,25 @@ func (r *run) sweep(ctx context.Context) error {
 		r.report.fail(status.Wrapf(err, "which broker judges deleted topics"))
 	}
 	r.elected = elected && err == nil
-	missing := r.missing
+	r.earlier = r.missing
 	r.missing = map[[16]byte]time.Time{} // those that are not seen any more are forgotten
 	if !r.elected {
-		r.missing = missing
+		r.missing = r.earlier
 	}
-	err = places(ctx, r.deps.Store, func(p place) error { return r.place(ctx, p, missing) }, r.unknown)
+	err = places(ctx, r.deps.Store, func(p place) error { return r.place(ctx, p) }, r.unknown)
 	if err != nil {
-		r.missing = missing // a sweep that did not end has not looked everywhere
+		r.missing = r.earlier // a sweep that did not end has not looked everywhere
 		return err
 	}
-	return r.uploads(ctx)
+	if err := r.uploads(ctx); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		r.report.UploadsError = err // often a right that is not granted: it says nothing about the segments
+		r.deps.Log.Warn("sweep.uploads.failed", "error", err.Error(), "class", status.Of(err).String(),
+			"effect", "unfinished uploads stay in the store and cost money, unless a lifecycle rule of the bucket aborts them; segments were swept")
+	}
+	return nil
 }
 
 // clock finds the store's time and leaves the mark of the cluster.
@@ -118,12 +127,12 @@ func (r *run) foreign(ctx context.Context) error {
 	return nil
 }
 
-// place judges one partition. missing are the topics that earlier sweeps did not find.
-func (r *run) place(ctx context.Context, p place, missing map[[16]byte]time.Time) error {
+// place judges one partition.
+func (r *run) place(ctx context.Context, p place) error {
 	r.progress()
 	which := Led
 	if !r.deps.Truth.Knows(p.topicID, p.partition) {
-		which = r.topicOf(ctx, p.topicID, missing)
+		which = r.topicOf(ctx, p.topicID)
 	}
 	if which == Foreign {
 		r.report.count(NotLed)
@@ -145,7 +154,7 @@ func (r *run) place(ctx context.Context, p place, missing map[[16]byte]time.Time
 }
 
 // topicOf judges the topic of a partition that is not known here.
-func (r *run) topicOf(ctx context.Context, topicID [16]byte, missing map[[16]byte]time.Time) Partition {
+func (r *run) topicOf(ctx context.Context, topicID [16]byte) Partition {
 	if r.asked && r.last == topicID {
 		return r.verdict
 	}
@@ -153,7 +162,7 @@ func (r *run) topicOf(ctx context.Context, topicID [16]byte, missing map[[16]byt
 	if !r.elected || !r.gone(ctx, topicID) {
 		return Foreign
 	}
-	since, known := missing[topicID]
+	since, known := r.earlier[topicID]
 	if !known {
 		since = r.now
 	}

@@ -2,9 +2,11 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -201,14 +203,22 @@ func TestTheMetadataIsAskedAgainBeforeTheDelete(t *testing.T) {
 type uploads struct {
 	open    []objectstore.Upload
 	aborted []string
+	denied  error // to a listing
+	locked  error // to an abort
 }
 
 func (u *uploads) ListUploads(_ context.Context, _ string, most int) ([]objectstore.Upload, bool, error) {
+	if u.denied != nil {
+		return nil, false, u.denied
+	}
 	n := min(most, len(u.open))
 	return slices.Clone(u.open[:n]), n < len(u.open), nil
 }
 
 func (u *uploads) AbortUpload(_ context.Context, _, id string) error {
+	if u.locked != nil {
+		return u.locked
+	}
 	n := slices.IndexFunc(u.open, func(o objectstore.Upload) bool { return o.ID == id })
 	if n < 0 {
 		return errors.New("no such upload")
@@ -251,5 +261,70 @@ func TestUploadsOfNobodyAreAborted(t *testing.T) {
 	}
 	if !slices.Equal(left, []string{"copying", "young", "foreign", "strange"}) || r.Aborted != 2*uploadsAtOnce+2 {
 		t.Errorf("left: %v, aborted %d", left, r.Aborted)
+	}
+}
+
+// TestUploadsThatMayNotBeTouchedSpoilNoSweep: a right that is not granted is told, and segments are swept.
+func TestUploadsThatMayNotBeTouchedSpoilNoSweep(t *testing.T) {
+	for name, u := range map[string]*uploads{
+		"denied":  {denied: status.Errorf(status.Invalid, "AccessDenied")},
+		"no such": {denied: status.Errorf(status.Unsupported, "NotImplemented")},
+		"locked":  {locked: status.Errorf(status.Invalid, "AccessDenied")},
+	} {
+		w := newWorld()
+		log := &bytes.Buffer{}
+		w.deps.Log = slog.New(slog.NewTextHandler(log, nil))
+		p := place{topic(1), 0}
+		w.segment(p, 100, "ls", Finished)
+		orphan := w.segment(p, 0, "ls", Absent)
+		u.open = []objectstore.Upload{{Key: "tables/x/data/1.parquet", ID: "old", Started: w.store.now}}
+		w.deps.Uploads = u
+		w.store.pass(testGrace)
+		r := mustRun(t, w.sweeper())
+		if !status.Is(r.UploadsError, status.Of(cmp.Or(u.denied, u.locked))) || w.stores(orphan) != "" || !strings.Contains(log.String(), "sweep.uploads.failed") {
+			t.Errorf("%s: %+v, log:\n%s", name, r, log)
+		}
+		for series, want := range map[string]float64{"sweep_uploads_errors_total": 1, "sweep_orphan_segments": 1, "sweep_runs_total{outcome=ok}": 1} {
+			if got := w.series(t, series); got != want {
+				t.Errorf("%s: %s is %v, want %v", name, series, got, want)
+			}
+		}
+		if w.series(t, "sweep_last_success_timestamp_seconds") == 0 {
+			t.Errorf("%s: the sweep does not count", name)
+		}
+	}
+}
+
+// TestUploadsOfADeletedTopicWaitLikeItsSegments: also those of a topic that has nothing else in the store.
+func TestUploadsOfADeletedTopicWaitLikeItsSegments(t *testing.T) {
+	w := newWorld()
+	w.segment(place{topic(1), 0}, 0, "ls", Finished)
+	w.meta.deleted[topic(1)], w.meta.deleted[topic(2)] = true, true
+	u := &uploads{}
+	for n := range byte(2) {
+		k, _ := key.Segment(topic(n+1), 0, 10, [16]byte{n, 9})
+		u.open = append(u.open, objectstore.Upload{Key: k, ID: fmt.Sprint(n), Started: w.store.now})
+	}
+	w.deps.Uploads = u
+	w.store.pass(10 * testGrace)
+	s := w.sweeper()
+	for range 2 {
+		if r := mustRun(t, s); len(u.aborted) > 0 || r.OldUploads > 0 {
+			t.Fatalf("aborted %v before the topics were missing for the grace time", u.aborted)
+		}
+		w.store.pass(testGrace / 2)
+	}
+	mark := key.Cluster("cluster/2")
+	if _, err := w.store.Put(context.Background(), mark, bytes.NewReader(nil), objectstore.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	if mustRun(t, s); len(u.aborted) > 0 {
+		t.Fatalf("aborted %v beside another cluster", u.aborted)
+	}
+	if err := w.store.Delete(context.Background(), mark); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustRun(t, s); len(u.open) > 0 || r.Aborted != 2 {
+		t.Errorf("left: %v, %+v", u.open, r)
 	}
 }

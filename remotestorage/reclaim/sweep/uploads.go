@@ -28,7 +28,7 @@ func (r *run) uploads(ctx context.Context) error {
 		}
 		aborted := false
 		for _, u := range page {
-			if seen[u.ID] || !r.dangling(u) {
+			if seen[u.ID] || !r.dangling(ctx, u) {
 				continue
 			}
 			seen[u.ID] = true
@@ -53,8 +53,8 @@ func (r *run) listUploads(ctx context.Context) ([]objectstore.Upload, bool, erro
 }
 
 // dangling reports whether an upload is to be aborted here: that of a segment by who judges its partition, any other by the broker that
-// judges topics.
-func (r *run) dangling(u objectstore.Upload) bool {
+// judges topics, of a topic that is gone as late as its segments.
+func (r *run) dangling(ctx context.Context, u objectstore.Upload) bool {
 	if !r.old(u.Started) {
 		return false
 	}
@@ -63,8 +63,7 @@ func (r *run) dangling(u objectstore.Upload) bool {
 		return r.deps.Copying == nil || !r.deps.Copying(id)
 	}
 	if ok {
-		_, missing := r.missing[topicID]
-		return r.elected && missing && len(r.report.Foreign) == 0
+		return r.topicOf(ctx, topicID) == Vanished
 	}
 	return r.elected && len(r.report.Foreign) == 0 && key.Known(u.Key)
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"tidemark/internal/objectstore"
@@ -195,4 +197,24 @@ func (w *world) stores(id stored.Identity) string {
 		}
 	}
 	return out
+}
+
+// series is the value of a metric, with its labels in braces.
+func (w *world) series(t *testing.T, name string) float64 {
+	t.Helper()
+	all, err := w.set.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		full := strings.TrimPrefix(s.Name, "tidemark_")
+		if s.Labels != "" {
+			full += "{" + s.Labels + "}"
+		}
+		if full == name {
+			return s.Value
+		}
+	}
+	t.Fatalf("no series %s", name)
+	return 0
 }
