@@ -78,6 +78,33 @@ func TestSealFindsWhatChecksumsDoNot(t *testing.T) {
 	}
 }
 
+// A cache counts a sidecar with its stored size: an opened one has its indexes in memory once.
+func TestAnOpenedSidecarKeepsNothingOfTheStoredBytes(t *testing.T) {
+	sealer, wrapped := testSealer(t)
+	data := transform(t, MinChunkSize, Transform{Sealer: sealer}, wrapped, []batch{{pattern(50), false}}).sidecar
+	s, err := DecodeSidecar(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := s.Open(oneKey{"k1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, crc := int64(len(data)), CRC(data)
+	clear(data)
+	var plain int64
+	for _, x := range opened.Manifest.Indexes {
+		p, ok := opened.Index(x.Kind)
+		if !ok {
+			t.Errorf("no %s", x.Kind)
+		}
+		plain += int64(len(p))
+	}
+	if opened.data != nil || plain > size || opened.Size() != size || opened.CRC() != crc {
+		t.Errorf("%d stored bytes kept, %d of indexes; %d bytes with CRC32C %08x, want %d and %08x", len(opened.data), plain, opened.Size(), opened.CRC(), size, crc)
+	}
+}
+
 func TestSidecarSealedGolden(t *testing.T) {
 	sealer, wrapped := testSealer(t)
 	x := transform(t, MinChunkSize, Transform{Sealer: sealer}, wrapped, []batch{{pattern(50), false}})

@@ -24,10 +24,12 @@ type Content struct {
 	Bytes []byte
 }
 
-// Sidecar is a decoded sidecar: the manifest and the indexes. It aliases the bytes it was decoded from.
+// Sidecar is a decoded sidecar: the manifest and the indexes. It aliases the bytes it was decoded from, unless it was encrypted and opened.
 type Sidecar struct {
 	Manifest Manifest
-	data     []byte
+	size     int64
+	data     []byte // nil once an encrypted sidecar was opened: then crc is that of all of it
+	crc      uint32
 	plain    [][]byte // of Manifest.Indexes, once an encrypted sidecar was opened
 	sealer   *Sealer  // of an encrypted sidecar that was opened
 }
@@ -92,7 +94,7 @@ func DecodeSidecar(data []byte) (*Sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sidecar{Manifest: m, data: data}
+	s := &Sidecar{Manifest: m, size: int64(len(data)), data: data}
 	var end int64
 	for _, x := range m.Indexes {
 		end = x.Offset + int64(x.Size)
@@ -110,7 +112,7 @@ func DecodeSidecar(data []byte) (*Sidecar, error) {
 }
 
 // Open returns the sidecar of an encrypted segment with its indexes as Kafka wrote them and what its chunks need to be decoded; another one
-// returns itself. keys may be nil: then an encrypted segment is Unsupported. Corrupt: something was changed on purpose. Other errors: those of keys.
+// returns itself. What it returns keeps nothing of the stored bytes of an encrypted one: its indexes are in memory once. keys may be nil: then an encrypted segment is Unsupported. Corrupt: something was changed on purpose. Other errors: those of keys.
 func (s *Sidecar) Open(keys Keys) (*Sidecar, error) {
 	m := s.Manifest
 	if !m.Encrypted() || s.sealer != nil {
@@ -123,7 +125,7 @@ func (s *Sidecar) Open(keys Keys) (*Sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened := &Sidecar{Manifest: m, data: s.data, plain: make([][]byte, len(m.Indexes))}
+	opened := &Sidecar{Manifest: m, size: s.size, crc: s.CRC(), plain: make([][]byte, len(m.Indexes))}
 	opened.sealer, err = NewSealer(m.Identity, dataKey)
 	clear(dataKey)
 	if err != nil {
@@ -160,10 +162,15 @@ func (s *Sidecar) Index(kind IndexKind) (p []byte, ok bool) {
 }
 
 // Size is the size of the sidecar in bytes.
-func (s *Sidecar) Size() int64 { return int64(len(s.data)) }
+func (s *Sidecar) Size() int64 { return s.size }
 
 // CRC is the CRC32C of the whole sidecar, as the custom metadata has it.
-func (s *Sidecar) CRC() uint32 { return CRC(s.data) }
+func (s *Sidecar) CRC() uint32 {
+	if s.data == nil {
+		return s.crc
+	}
+	return CRC(s.data)
+}
 
 // Trailer says where the manifest is.
 type Trailer struct {
