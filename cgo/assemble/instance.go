@@ -99,6 +99,7 @@ func Open(ctx context.Context, req dispatch.OpenRequest, log *slog.Logger) (disp
 	if err := i.listen(c, cat); err != nil {
 		return nil, errors.Join(err, i.Close(ctx))
 	}
+	warnOfShortGrace(&c, log)
 	i.sweeper = i.newSweeper(c.Sweep, store, set)
 	i.sweeper.Start()
 	seen.look()

@@ -30,3 +30,17 @@ func (i *Instance) newSweeper(cfg sweep.Config, store objectstore.Store, set *te
 		},
 	})
 }
+
+// graceOfCopies is how many times copy.deadline.ms the grace time should last: a copy and its clean-up, and Kafka's record of it.
+const graceOfCopies = 2
+
+// warnOfShortGrace tells of a grace time that a copy of another broker may outlast: its objects then look like an orphan, and only
+// Kafka's metadata keeps the sweep from them.
+func warnOfShortGrace(c *Config, log *slog.Logger) {
+	if c.Sweep.Interval == 0 || c.Sweep.DryRun || c.Sweep.Grace >= graceOfCopies*c.Storage.CopyDeadline {
+		return
+	}
+	log.Warn("sweep.grace.short", "sweep.grace.ms", c.Sweep.Grace.Milliseconds(), "copy.deadline.ms", c.Storage.CopyDeadline.Milliseconds(),
+		"effect", "a copy that is still under way at a broker that has lost the leadership may be given up and its upload aborted: it fails and is made again",
+		"do", "set sweep.grace.ms to at least twice copy.deadline.ms; a day, the default, costs little")
+}

@@ -104,3 +104,19 @@ func TestSweepOfAFollowerTouchesNothing(t *testing.T) {
 		t.Error("a follower removed something")
 	}
 }
+
+// TestAShortGraceIsTold: only where the sweep removes anything.
+func TestAShortGraceIsTold(t *testing.T) {
+	for _, c := range []struct {
+		grace, dry string
+		told       bool
+	}{{"239999", "false", true}, {"240000", "false", false}, {"10000", "true", false}} {
+		b := assembletest.New(t)
+		b.Properties["sweep.grace.ms"], b.Properties["sweep.dry.run"], b.Properties["copy.deadline.ms"] = c.grace, c.dry, "120000"
+		b.Open()
+		b.Close()
+		if told := strings.Contains(b.Log.String(), "sweep.grace.short"); told != c.told {
+			t.Errorf("grace %s ms, dry run %s: told %v", c.grace, c.dry, told)
+		}
+	}
+}
