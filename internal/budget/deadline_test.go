@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// testKey is a key of a value between two paced contexts.
+type testKey struct{}
+
 var testPace = Pace{Floor: 10 * time.Second, MinRate: 1000}
 
 func TestDeadlineFollowsTheBytes(t *testing.T) {
@@ -40,7 +43,7 @@ func TestExtend(t *testing.T) {
 		defer cancel()
 		fixed, stop := context.WithTimeout(outer, 40*time.Second)
 		defer stop()
-		inner, end := testPace.WithDeadline(context.WithValue(fixed, 1, 2), 0)
+		inner, end := testPace.WithDeadline(context.WithValue(fixed, testKey{}, 2), 0)
 		defer end()
 		for range 5 {
 			time.Sleep(8 * time.Second)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +22,6 @@ const testGrace = time.Hour
 // aged is a store whose clock the test moves.
 type aged struct {
 	*storetest.Memory
-	mu      sync.Mutex
 	now     time.Time
 	written map[string]time.Time
 }
