@@ -22,7 +22,8 @@ type outage struct {
 	down, up func() error
 }
 
-// dirOutage puts a file where each directory of a file store was: whoever writes or reads below fails, as root too.
+// dirOutage puts a symbolic link to itself where each directory of a file store was: whoever writes, reads or removes below fails, as root
+// too. A file in its place would not do: below it nothing is, and so a removal would succeed.
 func dirOutage(dir string) outage {
 	away := dir + ".away"
 	return outage{
@@ -38,7 +39,7 @@ func dirOutage(dir string) outage {
 				if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(away, e.Name())); err != nil {
 					return err
 				}
-				if err := os.WriteFile(filepath.Join(dir, e.Name()), nil, 0o644); err != nil {
+				if err := os.Symlink(e.Name(), filepath.Join(dir, e.Name())); err != nil {
 					return err
 				}
 			}
