@@ -91,8 +91,8 @@ func (t *transforms) ringRefused() float64 {
 type shaping struct {
 	t       *transforms
 	log     *os.File
-	plain   *stored.Chunker     // one of these two
-	form    *stored.Transformer //
+	plain   *stored.Chunker     // one of these two,
+	form    *stored.Transformer // is set
 	sealer  *stored.Sealer      // nil: not encrypted
 	keyID   string
 	wrapped []byte
@@ -160,7 +160,7 @@ func (s *shaping) batch(b kafkalog.Batch) error {
 }
 
 // chunk takes the next chunk as it will be stored.
-func (s *shaping) chunk(c stored.Chunk, _ int, data []byte) error {
+func (s *shaping) chunk(c stored.Chunk, data []byte) error {
 	if s.scratch == nil {
 		if c.Form == 0 {
 			return nil // so far the object is the log file

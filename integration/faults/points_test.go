@@ -113,7 +113,7 @@ func prepare(t *testing.T) *killed {
 func (p *point) report(t *testing.T) {
 	o := table.Outcome{Row: p.row, Outcome: table.Pass, Because: p.note}
 	switch {
-	case t.Skipped():
+	case t.Skipped(): // the row said that it cannot run here, and why
 		o.Outcome = table.Cannot
 	case t.Failed():
 		o.Outcome = table.Fail

@@ -46,7 +46,7 @@ func TestExtend(t *testing.T) {
 		inner, end := testPace.WithDeadline(context.WithValue(fixed, testKey{}, 2), 0)
 		defer end()
 		for range 5 {
-			time.Sleep(8 * time.Second)
+			time.Sleep(8 * time.Second) // virtual: what a call waits for permission
 			if inner.Err() == nil {
 				Extend(inner, 8*time.Second)
 			}

@@ -54,7 +54,7 @@ func TestRetriesShareABudget(t *testing.T) {
 					mu.Lock()
 					attempts-- // the first is not a retry
 					mu.Unlock()
-					time.Sleep(time.Second)
+					time.Sleep(time.Second) // virtual: the pause between two calls
 				}
 			})
 		}
@@ -62,7 +62,7 @@ func TestRetriesShareABudget(t *testing.T) {
 		if most := burst + perSecond*int(time.Since(start).Seconds()+1); attempts > most || attempts < most/2 || refused == 0 {
 			t.Errorf("%d retries in %v, the budget is %d; %d refused", attempts, time.Since(start), most, refused)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // virtual
 		if err := r.Do(t.Context(), func(_ context.Context, n int) error {
 			if n < 3 {
 				return status.Errorf(status.Transient, "once more")

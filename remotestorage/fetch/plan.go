@@ -6,7 +6,8 @@ import (
 	"tidemark/remotestorage/stored"
 )
 
-// The plan of reading is pure: which chunks one GET fetches, and how far ahead of a reader. Sizes are bytes of memory: of a compressed chunk that is more than the GET brings.
+// The plan of reading is pure: which chunks one GET fetches, and how far ahead of a reader. Sizes are bytes of memory: of a
+// compressed chunk that is more than the GET brings.
 
 // run is the chunks [from, to) that one GET fetches.
 type run struct{ from, to int }

@@ -11,7 +11,8 @@ import (
 // sidecar is a checked sidecar with its own checksum.
 type sidecar struct {
 	*stored.Sidecar
-	crc uint32
+	crc     uint32
+	uniform int32 // of its chunk map: each use compares it
 }
 
 // Sidecar returns the checked sidecar of a segment, with one GET if it is not cached. The result may be kept; its indexes
@@ -188,7 +189,7 @@ func (f *Fetcher) opened(key string, s *stored.Sidecar) (sidecar, error) {
 	if err != nil {
 		return sidecar{}, f.noted(status.Wrapf(err, "sidecar %s", key))
 	}
-	return sidecar{s, s.CRC()}, nil
+	return sidecar{s, s.CRC(), s.Manifest.Map.Uniform()}, nil
 }
 
 // matches compares a sidecar with what the caller knows about the segment.
@@ -204,7 +205,7 @@ func (s sidecar) matches(ref Ref, meta *stored.Metadata) error {
 	if meta == nil {
 		return nil
 	}
-	if meta.ChunkSize != 0 && meta.ChunkSize != m.Map.Uniform() {
+	if meta.ChunkSize != 0 && meta.ChunkSize != s.uniform {
 		return status.Errorf(status.Corrupt, "it describes chunks of %d bytes or not of one size, the custom metadata says %d", m.Map.ChunkSize, meta.ChunkSize)
 	}
 	if meta.Size != m.Map.StoredSize {

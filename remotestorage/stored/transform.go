@@ -43,7 +43,7 @@ type Transform struct {
 // chunks of memory.
 type Transformer struct {
 	t    Transform
-	emit func(c Chunk, original int, data []byte) error
+	emit func(c Chunk, data []byte) error
 
 	m       Map
 	size    int    // original bytes of a full chunk
@@ -54,9 +54,9 @@ type Transformer struct {
 	kind    bool   // of its first batch
 }
 
-// NewTransformer starts at position 0. The size must be in [MinChunkSize, MaxChunkSize]. emit takes each chunk in order with its number of
-// original bytes and its stored bytes, which it must not keep.
-func NewTransformer(chunkSize int32, t Transform, emit func(c Chunk, original int, data []byte) error) *Transformer {
+// NewTransformer starts at position 0. The size must be in [MinChunkSize, MaxChunkSize]. emit takes each chunk in order with its
+// stored bytes, which it must not keep.
+func NewTransformer(chunkSize int32, t Transform, emit func(c Chunk, data []byte) error) *Transformer {
 	size := int(chunkSize)
 	if t.Sealer != nil {
 		size -= tagSize // so that a reader's memory for it is that of any chunk
@@ -107,7 +107,7 @@ func (t *Transformer) cut() error {
 		}
 	}
 	c := Chunk{Original: t.m.Size, Stored: t.m.StoredSize, StoredSize: int32(len(data)), CRC: CRC(data), Form: form}
-	if err := t.emit(c, n, data); err != nil {
+	if err := t.emit(c, data); err != nil {
 		return err
 	}
 	t.whole = CombineCRC(t.whole, c.CRC, int64(len(data)))

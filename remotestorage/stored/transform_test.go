@@ -70,7 +70,7 @@ type batch struct {
 func transform(t testing.TB, chunk int32, tr Transform, wrapped []byte, batches []batch) transformed {
 	t.Helper()
 	var out transformed
-	w := NewTransformer(chunk, tr, func(c Chunk, original int, data []byte) error {
+	w := NewTransformer(chunk, tr, func(c Chunk, data []byte) error {
 		if int64(len(out.object)) != c.Stored {
 			t.Fatalf("chunk at %d comes after %d bytes", c.Stored, len(out.object))
 		}

@@ -42,7 +42,7 @@ func TestTransformedSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	var data []byte
-	tr := stored.NewTransformer(chunk, stored.Transform{Compressor: compressor, Sealer: sealer}, func(_ stored.Chunk, _ int, p []byte) error {
+	tr := stored.NewTransformer(chunk, stored.Transform{Compressor: compressor, Sealer: sealer}, func(_ stored.Chunk, p []byte) error {
 		data = append(data, p...)
 		return nil
 	})
